@@ -1,0 +1,1 @@
+"""Settings, their layers, and where each value came from."""

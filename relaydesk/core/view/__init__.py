@@ -1,0 +1,1 @@
+"""What every front sees of a node: frozen sections, replaced whole."""

@@ -1,0 +1,1 @@
+"""asyncio services: what runs the rules of core."""

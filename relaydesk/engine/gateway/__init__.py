@@ -1,0 +1,1 @@
+"""One request's way from the queue to the engine and back."""

@@ -1,0 +1,1 @@
+"""Engines: child processes and the wire to them."""

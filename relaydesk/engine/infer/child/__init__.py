@@ -1,0 +1,1 @@
+"""What runs inside an engine's own process."""

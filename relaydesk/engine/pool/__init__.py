@@ -1,0 +1,1 @@
+"""The models this node knows, and the engines that are loaded for them."""

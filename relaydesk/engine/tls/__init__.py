@@ -1,0 +1,1 @@
+"""The certificate authority, the leaf, and the context a listener uses."""

@@ -1,0 +1,1 @@
+"""What survives a restart: SQLite on one thread, and secrets as files."""

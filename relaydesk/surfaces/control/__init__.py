@@ -1,0 +1,1 @@
+"""The unix socket that the CLI and the console use, both ends."""

@@ -1,0 +1,1 @@
+"""The HTTP listener that clients use."""
