@@ -1,4 +1,4 @@
-"""What core and engine take from outside: time and randomness. Implementations live in ``engine/clock.py``."""
+"""What core and engine take from outside: time and randomness. ``engine/clock.py`` has both."""
 
 from __future__ import annotations
 

@@ -1,0 +1,193 @@
+"""Everything a front can ask a node to do, one frozen record for each command.
+
+Each class states its ``access`` (READ commands are allowed on a read-only attachment), its ``danger``
+(what would be lost, empty where nothing is) and its ``help`` sentence; footer, palette, help, CLI and the
+control socket read these. The tag is the command's name on the wire.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.view.sections import FaultView
+
+
+class Access(Enum):
+    """What a front may do: look, or also change."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+def _tag(class_name: str) -> str:
+    return "".join("-" + char.lower() if char.isupper() else char for char in class_name).lstrip("-")
+
+
+class Command(msgspec.Struct, frozen=True, tag_field="command", tag=_tag):
+    """Base of all commands."""
+
+    access: ClassVar[Access] = Access.WRITE
+    danger: ClassVar[str] = ""
+    help: ClassVar[str] = ""
+
+
+class AddModel(Command, frozen=True):
+    """Register the GGUF file ``spec.path`` in place, or the server ``spec.url``."""
+
+    help: ClassVar[str] = "register a model file in place, or another OpenAI-compatible server"
+    spec: ModelSpec
+
+
+class PullModel(Command, frozen=True):
+    """Fetch a model and register it. Runs as a job; ``changes`` are `ModelSpec` fields."""
+
+    help: ClassVar[str] = "fetch a model and register it"
+    reference: str
+    name: str = ""
+    changes: dict[str, Any] = {}
+
+
+class SetModel(Command, frozen=True):
+    """Change fields of a registered model's `ModelSpec`; they count from its next load."""
+
+    help: ClassVar[str] = "change how a model is run"
+    name: str
+    changes: dict[str, Any]
+
+
+class RemoveModel(Command, frozen=True):
+    """Forget a model; delete its file only where relaydesk wrote it."""
+
+    danger: ClassVar[str] = "the registration and, if relaydesk fetched it, the file"
+    help: ClassVar[str] = "forget a model; its file is deleted only if relaydesk wrote it"
+    name: str
+
+
+class LoadModel(Command, frozen=True):
+    """Load a model now. Runs as a job."""
+
+    help: ClassVar[str] = "load a model now"
+    name: str
+
+
+class UnloadModel(Command, frozen=True):
+    """Unload a model: at once where it is idle, else when its last request ends."""
+
+    danger: ClassVar[str] = "the loaded state; requests under way finish first"
+    help: ClassVar[str] = "unload a model once its requests have ended"
+    name: str
+
+
+class FitModel(Command, frozen=True):
+    """Report what a model needs, what there is, and what would make it fit."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "what a model needs, what there is, and what would make it fit"
+    name: str
+
+
+class DiscoverModels(Command, frozen=True):
+    """List GGUF files in other programs' caches that could be added in place."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "find model files of other programs that can be added in place"
+
+
+class CancelJob(Command, frozen=True):
+    """Stop a job; what a pull has fetched so far is kept where it can be resumed."""
+
+    help: ClassVar[str] = "stop a long command"
+    id: str
+
+
+class ShowRequest(Command, frozen=True):
+    """One request's life by its id."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "one request's life: queue, load, first token, rate, outcome"
+    id: str
+
+
+class ShowDefaultKey(Command, frozen=True):
+    """Show the default key's secret."""
+
+    help: ClassVar[str] = "show the default key"
+
+
+class RotateDefaultKey(Command, frozen=True):
+    """Replace the default key; the old one stops working at once."""
+
+    danger: ClassVar[str] = "the old key: every client that uses it gets 401 from now on"
+    help: ClassVar[str] = "replace the default key"
+
+
+class RenewCa(Command, frozen=True):
+    """Replace the hub's certificate authority."""
+
+    danger: ClassVar[str] = "the old CA: every client that trusts it must be given the new ca.pem"
+    help: ClassVar[str] = "make a new certificate authority"
+
+
+class ShowConfig(Command, frozen=True):
+    """The settings in force and where each came from; secrets are left out."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "the settings in force and where each came from"
+
+
+class Reload(Command, frozen=True):
+    """Read settings and certificate files again, as SIGHUP does."""
+
+    help: ClassVar[str] = "read settings and certificate files again"
+
+
+class Stop(Command, frozen=True):
+    """Drain, then stop the node, as SIGTERM does."""
+
+    danger: ClassVar[str] = "the service: no new requests, streams get the drain time to end"
+    help: ClassVar[str] = "drain, then stop the node"
+
+
+AnyCommand = (
+    AddModel
+    | PullModel
+    | SetModel
+    | RemoveModel
+    | LoadModel
+    | UnloadModel
+    | FitModel
+    | DiscoverModels
+    | CancelJob
+    | ShowRequest
+    | ShowDefaultKey
+    | RotateDefaultKey
+    | RenewCa
+    | ShowConfig
+    | Reload
+    | Stop
+)
+
+COMMANDS: Final[dict[str, type[Command]]] = {
+    str(cls.__struct_config__.tag): cls for cls in Command.__subclasses__()
+}
+
+
+def name_of(command: Command | type[Command]) -> str:
+    """The command's name on the wire, for example ``load-model``."""
+    return str(command.__struct_config__.tag)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a command. ``value`` is its answer as JSON-able data; ``job`` the id of a long one.
+
+    An outcome may carry a secret the command was made to show; a view never does.
+    """
+
+    ok: bool
+    value: Any = None
+    job: str = ""
+    fault: FaultView | None = None
