@@ -1,0 +1,53 @@
+"""``LocalNode``: the node of this process as a `NodeApi`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+
+from relaydesk.core.codec import fault_view
+from relaydesk.core.commands import Access, Command, Outcome, name_of
+from relaydesk.core.errors import Fault
+from relaydesk.core.view.node_view import NodeView, Update
+from relaydesk.engine.dispatch import Dispatcher
+from relaydesk.engine.projector import Projector
+from relaydesk.engine.watch import WatchHub
+
+
+class LocalNode:
+    """A node in this process. ``access`` READ refuses every command that changes something."""
+
+    def __init__(
+        self,
+        projector: Projector,
+        watch_hub: WatchHub,
+        dispatcher: Dispatcher,
+        access: Access = Access.WRITE,
+    ) -> None:
+        self._projector = projector
+        self._watch_hub = watch_hub
+        self._dispatcher = dispatcher
+        self._access = access
+
+    @property
+    def access(self) -> Access:
+        return self._access
+
+    def read_only(self) -> LocalNode:
+        """The same node for a front that may only look."""
+        return LocalNode(self._projector, self._watch_hub, self._dispatcher, Access.READ)
+
+    async def snapshot(self) -> NodeView:
+        return self._projector.view()
+
+    def watch(self, topics: Collection[str] | None = None) -> AsyncIterator[Update]:
+        return self._watch_hub.watch(topics)
+
+    async def call(self, command: Command) -> Outcome:
+        if command.access is Access.WRITE and self._access is Access.READ:
+            fault = Fault(
+                "refused",
+                f"{name_of(command)} changes the node and this attachment is read-only",
+                "attach without --read-only",
+            )
+            return Outcome(ok=False, fault=fault_view(fault))
+        return await self._dispatcher.call(command)
