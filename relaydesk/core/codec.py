@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from relaydesk.core.commands import AnyCommand, Outcome
-from relaydesk.core.errors import Fault
+from relaydesk.core.errors import ERRORS, Fault
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.core.view.node_view import NodeView, Update
 from relaydesk.core.view.sections import FaultView
@@ -65,6 +66,13 @@ def fault_view(fault: Fault) -> FaultView:
     )
 
 
+def fault_of(view: FaultView) -> Fault:
+    """A view's fault as a value again; a code this version does not know becomes ``internal_error``."""
+    code = view.code if view.code in ERRORS else "internal_error"
+    return Fault(code, view.message, view.hint, view.param, view.retry_after)
+
+
+@cache
 def schema_fingerprint() -> str:
     """Sixteen hex digits that change whenever a record that crosses the control socket does."""
     shapes = msgspec.inspect.multi_type_info([NodeView, Update, AnyCommand, Outcome])

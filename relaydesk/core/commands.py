@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from relaydesk.core.errors import Fault
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.view.sections import FaultView
 
@@ -179,6 +180,17 @@ COMMANDS: Final[dict[str, type[Command]]] = {
 def name_of(command: Command | type[Command]) -> str:
     """The command's name on the wire, for example ``load-model``."""
     return str(command.__struct_config__.tag)
+
+
+def read_only_fault(command: Command) -> Fault | None:
+    """Why a read-only attachment may not do this, or None where it may."""
+    if command.access is Access.READ:
+        return None
+    return Fault(
+        "refused",
+        f"{name_of(command)} changes the node and this attachment is read-only",
+        "attach without --read-only",
+    )
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -53,6 +53,6 @@ def safe_text(text: str, limit: int = DEFAULT_LIMIT) -> SafeText:
         if len(kept) > limit:
             break
     result = "".join(kept)
-    if len(result) > limit or (len(head) < len(text) and len(result) == limit):
+    if len(result) > limit or len(head) < len(text):
         result = result[: limit - 1].rstrip() + ELLIPSIS
     return SafeText(result)

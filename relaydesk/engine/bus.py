@@ -21,6 +21,7 @@ class Bus:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
+        self._reporting = False
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener`` with every event from now on; the returned call ends that."""
@@ -38,4 +39,14 @@ class Bus:
             try:
                 listener(event)
             except Exception:
-                _log.exception("a listener failed on %s", type(event).__name__)
+                self._report(event)
+
+    def _report(self, event: Event) -> None:
+        # A log line is itself an event: a listener that fails on all of them must not be reported for ever.
+        if self._reporting:
+            return
+        self._reporting = True
+        try:
+            _log.exception("a listener failed on %s", type(event).__name__)
+        finally:
+            self._reporting = False

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection
 
 from relaydesk.core.codec import fault_view
-from relaydesk.core.commands import Access, Command, Outcome, name_of
-from relaydesk.core.errors import Fault
+from relaydesk.core.commands import Access, Command, Outcome, read_only_fault
 from relaydesk.core.view.node_view import NodeView, Update
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.projector import Projector
@@ -43,11 +42,6 @@ class LocalNode:
         return self._watch_hub.watch(topics)
 
     async def call(self, command: Command) -> Outcome:
-        if command.access is Access.WRITE and self._access is Access.READ:
-            fault = Fault(
-                "refused",
-                f"{name_of(command)} changes the node and this attachment is read-only",
-                "attach without --read-only",
-            )
+        if self._access is Access.READ and (fault := read_only_fault(command)) is not None:
             return Outcome(ok=False, fault=fault_view(fault))
         return await self._dispatcher.call(command)

@@ -37,8 +37,8 @@ class Projector:
         self._seq_of = dict.fromkeys(SECTIONS, 0)
 
     def take(self, event: Event) -> None:
-        """Note that an event made its section stale."""
-        if event.section:
+        """Note that an event made its section stale; one without a provider stays ``loading``."""
+        if event.section in self._providers:
             self._stale.add(event.section)
 
     def view(self, fresh: Collection[str] = SECTIONS) -> NodeView:
@@ -58,9 +58,7 @@ class Projector:
     def since(self, seq: int, topics: Collection[str]) -> Update | None:
         """Sections of ``topics`` built after ``seq``, or None where nothing changed."""
         view = self.view(topics)
-        changed: dict[str, Any] = {
-            name: getattr(view, name) for name in topics if self._seq_of[name] > seq
-        }
+        changed: dict[str, Any] = {name: getattr(view, name) for name in topics if self._seq_of[name] > seq}
         return Update(seq=view.seq, **changed) if changed else None
 
     def _built(self, name: str) -> Section[Any]:
@@ -75,4 +73,3 @@ class Projector:
             fault = Fault("internal_error", f"the section {name} could not be built", "see the log")
         last: Section[Any] = getattr(self._view, name)
         return Section(state="failed", as_of_ms=last.as_of_ms, value=last.value, fault=fault_view(fault))
-

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from relaydesk.core.errors import FaultError
@@ -57,7 +58,7 @@ class Supervisor:
         """Run ``service`` from now on (or from `run` on, where that has not begun)."""
         entry = _Entry(service, vital)
         self._entries.append(entry)
-        if self._group is not None:
+        if self._group is not None and not self._stop.is_set():
             self._start(entry)
 
     async def run(self) -> None:
@@ -91,28 +92,46 @@ class Supervisor:
         pause = FIRST_PAUSE_S
         while True:
             started = self._clock.mono()
-            try:
-                await entry.service.run()
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
-                if entry.vital:
-                    raise
-                reason = error.fault.sentence if isinstance(error, FaultError) else repr(error)
-                _log.error("%s failed: %s", name, reason, exc_info=not isinstance(error, FaultError))
-                if self._clock.mono() - started >= HEALTHY_AFTER_S:
-                    pause = FIRST_PAUSE_S
-                self._alerts.raise_alert(
-                    "service_failed",
-                    f"{name} failed: {reason}",
-                    f"it is started again in {pause:.0f} s; see the log if this stays",
-                    subject=name,
-                )
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE_S)
-            else:
+            error = await self._end_of(entry.service)
+            if error is None:
                 self._alerts.clear("service_failed", subject=name)
                 return
+            if entry.vital:
+                raise error
+            reason = error.fault.sentence if isinstance(error, FaultError) else repr(error)
+            _log.error(
+                "%s failed: %s", name, reason, exc_info=None if isinstance(error, FaultError) else error
+            )
+            if self._clock.mono() - started >= HEALTHY_AFTER_S:
+                pause = FIRST_PAUSE_S
+            self._alerts.raise_alert(
+                "service_failed",
+                f"{name} failed: {reason}",
+                f"it is started again in {pause:.0f} s; see the log if this stays",
+                subject=name,
+            )
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    async def _end_of(self, service: Service) -> Exception | None:
+        """Run a service; None where it ended by itself, else what ended it."""
+        # An alert about the last failure must not outlive the recovery from it.
+        recovered = asyncio.get_running_loop().call_later(
+            HEALTHY_AFTER_S, partial(self._alerts.clear, "service_failed", subject=service.name)
+        )
+        try:
+            await service.run()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled the service: what it awaited was. A TaskGroup would let it die unseen.
+            return RuntimeError("something it waited for was cancelled")
+        except Exception as error:
+            return error
+        finally:
+            recovered.cancel()
+        return None
 
 
 def _first_fault(failures: BaseExceptionGroup[BaseException]) -> FaultError | None:

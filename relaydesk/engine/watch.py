@@ -38,15 +38,17 @@ class WatchHub:
     name = "watch"
 
     def __init__(self, bus: Bus, projector: Projector) -> None:
-        self._bus = bus
         self._projector = projector
         self._watchers: set[_Watcher] = set()
         self._notable = asyncio.Event()
         self._dirty = False
+        self._stopped = False
+        # From the first moment on, not only while `run` runs: a snapshot must not be older than an event.
+        bus.listen(self._take)
 
     async def run(self) -> None:
-        """Feed watchers until cancelled; then close them with ``stopped``."""
-        stop_listening = self._bus.listen(self._take)
+        """Feed watchers until cancelled; then close them, and whoever comes later, with ``stopped``."""
+        self._stopped = False
         try:
             while True:
                 try:
@@ -61,7 +63,7 @@ class WatchHub:
                 # Notable events in a burst are sent together, 50 ms apart at most.
                 await asyncio.sleep(0.05)
         finally:
-            stop_listening()
+            self._stopped = True
             self._feed()
             for watcher in tuple(self._watchers):
                 self._close(watcher, "stopped")
@@ -80,6 +82,8 @@ class WatchHub:
         watcher = _Watcher(chosen)
         view = self._projector.view(chosen)
         watcher.seq = view.seq
+        if self._stopped:
+            self._close(watcher, "stopped")
         self._watchers.add(watcher)
         try:
             yield view.as_update(frozenset(chosen))
