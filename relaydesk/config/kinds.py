@@ -1,0 +1,196 @@
+"""The types a setting can have: how each is read, shown, and explained when it is wrong."""
+
+from __future__ import annotations
+
+import ipaddress
+import os.path
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from relaydesk.config.listen import Listen, parse_listen
+
+T = TypeVar("T")
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+FOREVER: Final = -1.0
+_DURATION: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|[hms]))+")
+_DURATION_PART: Final = re.compile(r"([0-9.]+)(ms|[hms])")
+_UNIT_MS: Final = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_INTEGER: Final = re.compile(r"-?[0-9]{1,12}")
+_DNS_NAME: Final = re.compile(r"(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """One type of setting.
+
+    ``parse`` raises `ValueError`; ``show`` is its inverse; ``allowed`` completes "give …"; ``toml`` lists
+    the TOML types beside a string that mean the same (a list is read as its comma-joined text).
+    """
+
+    parse: Callable[[str], T]
+    allowed: str
+    show: Callable[[T], str] = str
+    toml: tuple[type, ...] = ()
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a Go-style duration (``90s``, ``10m``, ``1h30m``, ``250ms``; ``0`` needs no unit)."""
+    if text == "0":
+        return 0.0
+    if not _DURATION.fullmatch(text):
+        raise ValueError("not a duration")
+    return sum(float(number) * _UNIT_MS[unit] for number, unit in _DURATION_PART.findall(text)) / 1000
+
+
+def show_duration(seconds: float) -> str:
+    """The shortest Go-style text of a whole number of milliseconds."""
+    if seconds == FOREVER:
+        return "forever"
+    left = round(seconds * 1000)
+    parts = []
+    for unit, size in _UNIT_MS.items():
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def duration(least: str, most: str, *, forever: bool = False) -> Kind[float]:
+    """Seconds between two durations; with ``forever`` also that word or ``-1``, read as `FOREVER`."""
+    low, high = parse_duration(least), parse_duration(most)
+
+    def parse(text: str) -> float:
+        if forever and text in {"forever", "-1"}:
+            return FOREVER
+        value = parse_duration(text)
+        if not low <= value <= high:
+            raise ValueError("out of range")
+        return value
+
+    also = ", or forever" if forever else ""
+    return Kind(parse, f"a duration from {least} to {most} such as 90s, 10m or 1h30m{also}", show_duration)
+
+
+def integer(least: int, most: int, unit: str = "") -> Kind[int]:
+    """A whole number in a closed range."""
+
+    def parse(text: str) -> int:
+        if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
+            raise ValueError("not a whole number in range")
+        return int(text)
+
+    return Kind(parse, f"a whole number{unit} from {least} to {most}", toml=(int,))
+
+
+def optional(kind: Kind[T]) -> Kind[T | None]:
+    """The same kind, where an empty text means that nothing was chosen."""
+
+    def parse(text: str) -> T | None:
+        return kind.parse(text) if text else None
+
+    def show(value: T | None) -> str:
+        return "" if value is None else kind.show(value)
+
+    return Kind(parse, kind.allowed, show, kind.toml)
+
+
+def choice(*words: str) -> Kind[str]:
+    """One of a few words, in any case."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError("not one of them")
+        return text.lower()
+
+    return Kind(parse, " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])))
+
+
+def _parse_path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise ValueError("not a path")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as exc:
+        raise ValueError("no such user") from exc
+
+
+def path() -> Kind[Path | None]:
+    """A path; `load` makes it absolute. Empty means none."""
+    return optional(Kind(_parse_path, "a path"))
+
+
+def resolve(value: T, base: str) -> T | Path:
+    """A relative path against the directory it was written for; every other value as it is."""
+    return Path(os.path.abspath(os.path.join(base, value))) if isinstance(value, Path) else value
+
+
+def split_list(text: str) -> list[str]:
+    """Items between commas or white space, the empty ones dropped."""
+    return text.replace(",", " ").split()
+
+
+def parse_name(text: str) -> str:
+    """A DNS name in lower case or an IP address in its usual form. Raises `ValueError`."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        if not _DNS_NAME.fullmatch(text.lower()) or re.fullmatch(r"[0-9.]+", text):
+            raise ValueError(f"{text} is neither a DNS name nor an IP address") from None
+        return text.lower()
+
+
+def names() -> Kind[tuple[str, ...]]:
+    """DNS names and IP addresses, each once, in the order given."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(parse_name(item) for item in split_list(text)))
+
+    return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,))
+
+
+def networks() -> Kind[tuple[Network, ...]]:
+    """IP networks or single addresses, each once. Host bits must be zero: ``10.0.0.1/8`` is a mistake."""
+
+    def parse(text: str) -> tuple[Network, ...]:
+        return tuple(dict.fromkeys(ipaddress.ip_network(item) for item in split_list(text)))
+
+    def show(value: tuple[Network, ...]) -> str:
+        return ",".join(map(str, value))
+
+    return Kind(parse, "addresses or networks such as 127.0.0.1 or 10.0.0.0/8, with commas", show, (list,))
+
+
+def listen() -> Kind[Listen]:
+    """An address to bind to."""
+    return Kind(parse_listen, "host:port, [v6]:port, or :port for every interface")
+
+
+def _parse_secret(text: str) -> str:
+    # It travels in an HTTP header: visible ASCII only. The upper bound keeps a wrong file from being a key.
+    if not (1 <= len(text) <= 512 and all("!" <= char <= "~" for char in text)):
+        raise ValueError("not a key")
+    return text
+
+
+def secret() -> Kind[str]:
+    """A key or token; empty means none."""
+
+    def parse(text: str) -> str:
+        return _parse_secret(text) if text else ""
+
+    return Kind(parse, "1 to 512 visible ASCII characters without spaces")
+
+
+def refused(why: str) -> Kind[str]:
+    """A setting whose name is kept for what is not built: any value but the empty one is refused."""
+
+    def parse(text: str) -> str:
+        if text:
+            raise ValueError("not built")
+        return ""
+
+    return Kind(parse, why)

@@ -1,0 +1,144 @@
+"""Every setting, one row each. Adding one is adding one field here and running `relaydesk.config.table`."""
+
+# ruff: noqa: RUF009 (a row declares a field; its values are immutable)
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from relaydesk.config import kinds
+from relaydesk.config.kinds import Kind, Network
+from relaydesk.config.listen import Listen
+
+T = TypeVar("T")
+PREFIX: Final = "RELAY_"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known of one setting beside its value.
+
+    ``key`` is its name in `Settings`, in the file and, with dashes, as a flag; ``name`` the environment
+    variable. ``reload`` says that SIGHUP applies a new value without a restart.
+    """
+
+    key: str
+    kind: Kind[Any]
+    default: str
+    help: str
+    secret: bool
+    reload: bool
+
+    @property
+    def name(self) -> str:
+        """The environment variable."""
+        return PREFIX + self.key.upper()
+
+    @property
+    def flag(self) -> str:
+        """The command-line flag."""
+        return "--" + self.key.replace("_", "-")
+
+
+def row(kind: Kind[T], default: str, help: str, *, secret: bool = False, reload: bool = False) -> T:
+    """Declare one setting. ``default`` is text, read like any other value."""
+    parts = {"kind": kind, "default": default, "help": help, "secret": secret, "reload": reload}
+    declared: Any = field(default=kind.parse(default), repr=not secret, metadata=parts)
+    return declared  # type: ignore[no-any-return]  # dataclasses take a Field where a default stands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The values a node runs with. A path of None means the usual place (`relaydesk.config.paths`)."""
+
+    listen: Listen = row(kinds.listen(), ":8383", "Where clients connect; `:port` means every interface.")
+    v1_tls: str = row(
+        kinds.choice("auto", "on", "off"),
+        "auto",
+        "TLS for clients; `auto` is on unless only loopback is bound.",
+    )
+    tls_domain: str = row(
+        kinds.refused(
+            "no value: certificates by ACME are not built yet, set RELAY_TLS_CERT and RELAY_TLS_KEY instead"
+        ),
+        "",
+        "Reserved for certificates by ACME; any value is refused until they exist.",
+    )
+    tls_cert: Path | None = row(
+        kinds.path(), "", "Own certificate chain (PEM); needs `RELAY_TLS_KEY`.", reload=True
+    )
+    tls_key: Path | None = row(
+        kinds.path(), "", "Own private key (PEM); needs `RELAY_TLS_CERT`.", reload=True
+    )
+    tls_names: tuple[str, ...] = row(
+        kinds.names(),
+        "",
+        "More names and addresses for relaydesk's own certificate, fixed at the first start.",
+    )
+    api_key: str = row(
+        kinds.secret(),
+        "",
+        "The default key, used as it is and never stored; without it one is made.",
+        secret=True,
+    )
+    secrets: str = row(kinds.choice("file"), "file", "Where secrets are kept.")
+    socket: Path | None = row(
+        kinds.path(), "", "Control socket; usually `control.sock` in the state directory."
+    )
+    state_dir: Path | None = row(
+        kinds.path(), "", "What survives a restart; usually the user's state directory."
+    )
+    model_dir: Path | None = row(
+        kinds.path(), "", "Where pulled models go; usually `models` in the state directory."
+    )
+    load_timeout: float = row(
+        kinds.duration("1s", "24h"), "10m", "How long one model may take to load.", reload=True
+    )
+    keep_alive: float = row(
+        kinds.duration("0s", "720h", forever=True),
+        "15m",
+        "How long an idle model stays loaded where it sets nothing itself.",
+        reload=True,
+    )
+    drain_timeout: float = row(
+        kinds.duration("0s", "1h"), "30s", "How long running requests may go on after SIGTERM.", reload=True
+    )
+    heartbeat: float = row(
+        kinds.duration("1s", "5m"),
+        "15s",
+        "Time between comments that keep a silent stream open.",
+        reload=True,
+    )
+    host_memory_mb: int | None = row(
+        kinds.optional(kinds.integer(0, 1 << 27, " of MiB")),
+        "",
+        "Pretend that this machine has this much memory for models.",
+        reload=True,
+    )
+    threads: int = row(
+        kinds.integer(0, 1024), "0", "Engine threads; 0 means one less than the cores, at least 1."
+    )
+    queue: int = row(kinds.integer(1, 100_000), "512", "Requests that may wait for one model.", reload=True)
+    max_body_mb: int = row(kinds.integer(1, 1024, " of MiB"), "8", "Largest request body in MiB.")
+    trusted_proxies: tuple[Network, ...] = row(
+        kinds.networks(), "", "Proxies whose `X-Forwarded-For` is believed.", reload=True
+    )
+    log_level: str = row(
+        kinds.choice("debug", "info", "warning", "error"),
+        "info",
+        "Least severity that is logged.",
+        reload=True,
+    )
+
+    @property
+    def tls_on(self) -> bool:
+        """What ``v1_tls`` comes to for this listener."""
+        return self.v1_tls == "on" or (self.v1_tls == "auto" and not self.listen.loopback_only)
+
+
+SETTINGS: Final[tuple[Setting, ...]] = tuple(
+    Setting(key=item.name, **item.metadata) for item in dataclasses.fields(Settings)
+)
+BY_KEY: Final[dict[str, Setting]] = {setting.key: setting for setting in SETTINGS}
