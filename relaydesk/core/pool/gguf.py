@@ -1,0 +1,305 @@
+"""What a GGUF file says about itself, read without trusting it (`gguf_reader` has the limits).
+
+Files of version 2 and 3, little endian; the engines load no other. Everything wrong with a file is
+`LocalError` ``bad_model_file``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from relaydesk.core.errors import LocalError
+from relaydesk.core.pool.ggml import file_type_label
+from relaydesk.core.pool.gguf_reader import (
+    FETCH_AGAIN,
+    MAX_KEYS,
+    MAX_LAYERS,
+    MAX_TENSORS,
+    Cursor,
+    Metadata,
+    TensorTable,
+    read_preamble,
+    read_tensors,
+)
+from relaydesk.core.text import SafeText, safe_text
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_NO_TEXT: Final = SafeText("")
+MAX_PARTS: Final = 4_096
+_TOOLS: Final = re.compile(r"\btools\b")
+_POOLING: Final = {-1: "", 0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Sizes of the fixed state that recurrent layers keep per sequence, as the file names them (0: absent).
+
+    ``layers`` says per block whether it is recurrent, where the file lists it; else every
+    ``attention_every``-th block attends and the others are recurrent, where that is above 0.
+    """
+
+    conv_kernel: int = 0
+    inner_size: int = 0
+    state_size: int = 0
+    group_count: int = 0
+    wkv_head_size: int = 0
+    token_shift: int = 0
+    short_conv: int = 0
+    kda_head_dim: int = 0
+    attention_every: int = 0
+    layers: tuple[bool, ...] = ()
+
+    @property
+    def present(self) -> bool:
+        """The model has recurrent layers."""
+        return bool(self.inner_size or self.wkv_head_size or self.short_conv or self.kda_head_dim)
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """One GGUF file, or several parts of a split one after `combine`.
+
+    Numbers the file does not name are 0. Where the format allows one value per block, a field is an int for
+    all blocks or a tuple with one for each. ``tensor_bytes`` counts tensors as stored, without padding.
+    ``swa_layers`` (True: the block sees only the last ``sliding_window`` tokens) is a tuple, a period (every
+    n-th block sees everything), or None where the file does not say.
+    """
+
+    version: int
+    kind: SafeText  # general.type: "model", "mmproj", "adapter" or what else it says
+    architecture: SafeText
+    name: SafeText
+    file_type: str
+    file_bytes: int
+    block_count: int = 0
+    context_length: int = 0
+    embedding_length: int = 0
+    feed_forward_length: int = 0
+    head_count: int | tuple[int, ...] = 0
+    head_count_kv: int | tuple[int, ...] = 0
+    key_length: int = 0
+    value_length: int = 0
+    key_length_swa: int = 0
+    value_length_swa: int = 0
+    mla: bool = False
+    shared_kv_layers: int = 0
+    vocab_size: int = 0
+    sliding_window: int = 0
+    swa_layers: tuple[bool, ...] | int | None = None
+    expert_count: int = 0
+    expert_used_count: int = 0
+    expert_feed_forward_length: int = 0
+    recurrence: Recurrence = field(default_factory=Recurrence)
+    causal: bool = True
+    pooling: str = ""
+    tokenizer: SafeText = _NO_TEXT
+    has_template: bool = False
+    template_sha256: str = ""
+    template_speaks_tools: bool = False
+    split_no: int = 0
+    split_count: int = 1
+    split_tensors: int = 0
+    tensor_count: int = 0
+    tensor_bytes: int = 0
+    token_embd_bytes: int = 0
+    output_bytes: int = 0
+
+    @property
+    def is_projector(self) -> bool:
+        """An image or audio encoder that goes beside a model, not a model."""
+        return self.kind == "mmproj" or self.architecture == "clip"
+
+
+def read_header(data: ReadableBuffer, size: int | None = None, *, what: str = "the model file") -> GgufHeader:
+    """Read the header of a GGUF file.
+
+    ``data`` is the file (an mmap will do) or its beginning, ``size`` the size of the whole file in bytes
+    where ``data`` is only its beginning. ``what`` names the file in errors. Runs some 20 ms for a vocabulary
+    of 50,000 tokens and at most about a second: not on the event loop.
+    """
+    with memoryview(data) as raw, raw.cast("B") as view:
+        cursor = Cursor(view, len(view) if size is None else size, what)
+        version = read_preamble(cursor)
+        tensors = cursor.count(24, MAX_TENSORS, "tensors")
+        keys = cursor.count(13, MAX_KEYS, "metadata keys")
+        metadata = Metadata(cursor, keys)
+        table = read_tensors(cursor, tensors, metadata)
+        return _assemble(cursor, version, metadata, table)
+
+
+def _assemble(cursor: Cursor, version: int, metadata: Metadata, table: TensorTable) -> GgufHeader:
+    whole = metadata.whole
+    arch = metadata.text("general.architecture")
+    split_no, split_count = whole("split.no") or 0, whole("split.count") or 1
+    if not arch and split_no == 0:
+        raise cursor.bad("does not name its architecture", "get another conversion of the model")
+    if split_no >= split_count:
+        raise cursor.bad(f"says it is part {split_no + 1} of {split_count}")
+    blocks = whole(f"{arch}.block_count") or 0
+    if blocks > MAX_LAYERS:
+        raise cursor.bad(f"claims {blocks:,} blocks, and at most {MAX_LAYERS:,} are possible")
+    causal = metadata.values.get(f"{arch}.attention.causal")
+    pooling = metadata.values.get(f"{arch}.pooling_type", -1)
+    has_template, template_sha256, speaks_tools = _template(metadata)
+    header = GgufHeader(
+        version=version,
+        kind=safe_text(metadata.text("general.type") or "model", 32),
+        architecture=safe_text(arch, 64) if arch else _NO_TEXT,
+        name=safe_text(metadata.text("general.name"), 128),
+        file_type=file_type_label(whole("general.file_type")),
+        file_bytes=cursor.size,
+        block_count=blocks,
+        context_length=whole(f"{arch}.context_length") or 0,
+        embedding_length=whole(f"{arch}.embedding_length") or 0,
+        feed_forward_length=whole(f"{arch}.feed_forward_length") or 0,
+        vocab_size=metadata.tokens or whole(f"{arch}.vocab_size") or 0,
+        expert_count=whole(f"{arch}.expert_count") or 0,
+        expert_used_count=whole(f"{arch}.expert_used_count") or 0,
+        expert_feed_forward_length=whole(f"{arch}.expert_feed_forward_length") or 0,
+        recurrence=_recurrence(metadata, arch),
+        causal=causal is not False,
+        pooling=_POOLING.get(pooling, "") if isinstance(pooling, int) else "",
+        tokenizer=safe_text(metadata.text("tokenizer.ggml.model"), 64),
+        has_template=has_template,
+        template_sha256=template_sha256,
+        template_speaks_tools=speaks_tools,
+        split_no=split_no,
+        split_count=split_count,
+        split_tensors=whole("split.tensors.count") or 0,
+        tensor_count=table.count,
+        tensor_bytes=table.total,
+        token_embd_bytes=table.token_embd,
+        output_bytes=table.output,
+    )
+    return _with_attention(header, metadata, arch)
+
+
+def _with_attention(header: GgufHeader, metadata: Metadata, arch: str) -> GgufHeader:
+    """What decides the size of a token in the KV cache."""
+    whole = metadata.whole
+    prefix = f"{arch}.attention."
+    heads = metadata.per_layer(prefix + "head_count")
+    first = next((count for count in heads if count), 0) if isinstance(heads, tuple) else heads
+    per_head = header.embedding_length // first if first else 0
+    kv_heads = (
+        metadata.per_layer(prefix + "head_count_kv") if prefix + "head_count_kv" in metadata.values else heads
+    )
+    key, value = whole(prefix + "key_length") or per_head, whole(prefix + "value_length") or per_head
+    pattern = metadata.values.get(prefix + "sliding_window_pattern")
+    if isinstance(pattern, tuple):
+        swa: tuple[bool, ...] | int | None = tuple(bool(item) for item in pattern) or None
+    else:
+        swa = None if pattern is None else whole(prefix + "sliding_window_pattern")
+    return replace(
+        header,
+        head_count=heads,
+        head_count_kv=kv_heads,
+        key_length=key,
+        value_length=value,
+        key_length_swa=whole(prefix + "key_length_swa") or key,
+        value_length_swa=whole(prefix + "value_length_swa") or value,
+        mla=bool(whole(prefix + "key_length_mla") and whole(prefix + "value_length_mla")),
+        shared_kv_layers=whole(prefix + "shared_kv_layers") or 0,
+        sliding_window=whole(prefix + "sliding_window") or 0,
+        swa_layers=swa,
+    )
+
+
+def _recurrence(metadata: Metadata, arch: str) -> Recurrence:
+    def whole(key: str) -> int:
+        return metadata.whole(f"{arch}.{key}") or 0
+
+    layers = metadata.values.get(f"{arch}.attention.recurrent_layers")
+    return Recurrence(
+        conv_kernel=whole("ssm.conv_kernel"),
+        inner_size=whole("ssm.inner_size"),
+        state_size=whole("ssm.state_size"),
+        group_count=whole("ssm.group_count"),
+        wkv_head_size=whole("wkv.head_size"),
+        token_shift=whole("token_shift_count"),
+        short_conv=whole("shortconv.l_cache"),
+        kda_head_dim=whole("kda.head_dim"),
+        attention_every=whole("full_attention_interval"),
+        layers=tuple(bool(item) for item in layers) if isinstance(layers, tuple) else (),
+    )
+
+
+def _template(metadata: Metadata) -> tuple[bool, str, bool]:
+    """Whether there is a chat template, its SHA-256, and whether any of them handles tools.
+
+    The text itself stays in the file: it is the engine's to run and nobody's to show.
+    """
+    key = "tokenizer.chat_template"
+    template = metadata.values.get(key)
+    main = template if isinstance(template, bytes) else b""
+    named = [name for name in metadata.values if name.startswith(key + ".")]
+    speaks = speaks_tools(main.decode("utf-8", "replace")) or any(
+        "tool" in name or speaks_tools(metadata.text(name)) for name in named
+    )
+    return bool(main or named), hashlib.sha256(main).hexdigest() if main else "", speaks
+
+
+def speaks_tools(template: str) -> bool:
+    """Whether a chat template looks at the ``tools`` of a request, judged by its statements alone.
+
+    Prose that mentions tools outside of statements does not count.
+    """
+    at = 0
+    while True:
+        opens = [place for place in (template.find("{%", at), template.find("{{", at)) if place >= 0]
+        if not opens:
+            return False
+        start = min(opens)
+        end = template.find("%}" if template[start + 1] == "%" else "}}", start)
+        if end < 0:
+            return False
+        if _TOOLS.search(template, start, end):
+            return True
+        at = end
+
+
+def combine(headers: Sequence[GgufHeader], *, what: str = "the model") -> GgufHeader:
+    """One header for all parts of a split file: the first part's statements, the tensors of all.
+
+    Parts may come in any order. Raises where one is missing, double, or of another split.
+    """
+    parts = sorted(headers, key=lambda header: header.split_no)
+    if not parts:
+        raise ValueError("no headers to combine")
+    count = parts[0].split_count
+    if any(part.split_count != count for part in parts):
+        raise LocalError(
+            "bad_model_file", f"{what} is put together from parts of different splits", FETCH_AGAIN
+        )
+    numbers = [part.split_no for part in parts]
+    missing = sorted(set(range(min(count, MAX_PARTS))) - set(numbers))
+    if missing:
+        shown = ", ".join(str(number + 1) for number in missing[:8])
+        raise LocalError(
+            "bad_model_file", f"{what} lacks part {shown} of {count}", "put all parts into one folder"
+        )
+    if len(parts) != count:
+        raise LocalError("bad_model_file", f"{what} has {len(parts)} parts where {count} belong", FETCH_AGAIN)
+    tensors = sum(part.tensor_count for part in parts)
+    first = parts[0]
+    if first.split_tensors and tensors != first.split_tensors:
+        raise LocalError(
+            "bad_model_file",
+            f"{what} has {tensors:,} tensors where {first.split_tensors:,} belong",
+            FETCH_AGAIN,
+        )
+    return replace(
+        first,
+        split_count=1,
+        file_bytes=sum(part.file_bytes for part in parts),
+        tensor_count=tensors,
+        tensor_bytes=sum(part.tensor_bytes for part in parts),
+        token_embd_bytes=sum(part.token_embd_bytes for part in parts),
+        output_bytes=sum(part.output_bytes for part in parts),
+    )

@@ -1,0 +1,261 @@
+"""What a model needs in memory, component by component, on a given machine.
+
+Weights and KV cache are exact sums over the file's own numbers. The compute buffer is a formula and the
+process's own memory a constant, both checked against a small model on the CPU (figures beside them); on GPUs
+they are taken from what the engines' own documents name and not measured. What a real load of the same
+configuration used replaces the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from relaydesk.core.errors import LocalError
+from relaydesk.core.pool.eviction import Decision, LoadedModel, decide
+from relaydesk.core.pool.gguf import GgufHeader
+from relaydesk.core.pool.kvcache import N_UBATCH, cache_bytes, round_up_ctx
+from relaydesk.core.pool.memory import MIB, HostMemory, mib_down, mib_up
+from relaydesk.core.pool.model import KvType, ModelSpec
+
+DEFAULT_CTX: Final = 4096  # of a model whose operator chose none, if its training allows as much
+
+# A worker without any model's buffers: interpreter and library 23 MiB, the engine's own structures and
+# threads the rest. Measured: weights + KV + 56 MiB after loading and 72 at the peak, of which 16.6 were
+# touched pages of the compute buffer; 40 remain, for every context and number of slots.
+CPU_OVERHEAD: Final = 40 * MIB
+# What a GPU's driver and its library of kernels take on each GPU used: users report 150 to 500 MiB.
+GPU_OVERHEAD: Final = 512 * MIB
+# An image encoder computes in buffers of its own; nothing in its file says how large. Not measured.
+PROJECTOR_COMPUTE: Final = 64 * MIB
+MARGIN_FLOOR: Final = 16 * MIB
+MARGIN_PERCENT: Final = 5  # of all that is not weights: those are known to the byte
+MEASURED_MARGIN_PERCENT: Final = 2
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What one real load used, in bytes, and with which settings. 0 means not measured.
+
+    ``peak`` is the most that the worker held in all, RAM and GPUs together.
+    """
+
+    ctx: int
+    slots: int
+    kv_k: KvType
+    kv_v: KvType
+    gpus: int = 0
+    weights: int = 0
+    kv: int = 0
+    compute: int = 0
+    peak: int = 0
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model needs, by component, in bytes. ``ctx`` is per slot; ``measured`` that figures are real."""
+
+    ctx: int
+    slots: int
+    weights: int
+    kv: int
+    recurrent: int = 0
+    compute: int = 0
+    projector: int = 0
+    draft: int = 0
+    overhead: int = 0
+    margin: int = 0
+    measured: bool = False
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The components that are there, each in MiB rounded up."""
+        return tuple(Component(name, mib_up(getattr(self, name))) for name in _PARTS if getattr(self, name))
+
+    @property
+    def mib(self) -> int:
+        """The whole in MiB, as the sum of the components shown: what is shown adds up, and decides."""
+        return sum(component.mib for component in self.components)
+
+    @property
+    def bytes(self) -> int:
+        """`mib` in bytes."""
+        return self.mib * MIB
+
+
+_PARTS: Final = ("weights", "kv", "recurrent", "compute", "projector", "draft", "overhead", "margin")
+
+
+class Component(msgspec.Struct, frozen=True):
+    """One part of what a model needs."""
+
+    name: str
+    mib: int
+
+
+def effective_ctx(header: GgufHeader, spec: ModelSpec) -> int:
+    """What one request can use, in tokens."""
+    return spec.ctx or min(header.context_length or DEFAULT_CTX, DEFAULT_CTX)
+
+
+def compute_bytes(header: GgufHeader, ctx: int, slots: int) -> int:
+    """The engine's compute buffer and its output buffer.
+
+    A micro-batch of tokens passes through at once: the largest things alive together are its logits (workers
+    also embed, and then every token has logits), the hidden layer of a feed-forward block, three rows of the
+    model's width, and the f16 mask of what each token may see. Against the engine's own report for a model
+    with 576 wide rows and 49,152 tokens: 51.8 MiB at 2048 tokens a slot, this formula says 53.0; it keeps
+    above it from 512 to 8192 tokens and for micro-batches of 256 and 512.
+    """
+    experts = header.expert_feed_forward_length * header.expert_used_count
+    hidden = max(header.feed_forward_length, experts)
+    row = 4 * (header.vocab_size + hidden + 3 * header.embedding_length)
+    masks = 2 if header.sliding_window else 1
+    batch = N_UBATCH * (row + 2 * masks * round_up_ctx(ctx))
+    return batch + slots * 4 * (header.vocab_size + header.embedding_length)
+
+
+def estimate(
+    header: GgufHeader,
+    spec: ModelSpec,
+    *,
+    gpus: int = 0,
+    projector: GgufHeader | None = None,
+    draft: GgufHeader | None = None,
+    measured: Measured | None = None,
+) -> Need:
+    """What this model needs when run as ``spec`` says, on the CPU or over ``gpus`` GPUs.
+
+    Raises `LocalError` ``bad_model_file`` for a header that is no whole language model.
+    """
+    _require_model(header, spec)
+    ctx = effective_ctx(header, spec)
+    cache = cache_bytes(header, ctx, spec.slots, spec.kv_k, spec.kv_v)
+    spread = max(1, gpus)
+    weights, kv, recurrent = header.tensor_bytes, cache.kv, cache.recurrent
+    compute = compute_bytes(header, ctx, spec.slots) * spread
+    overhead = CPU_OVERHEAD + GPU_OVERHEAD * gpus
+    projector_bytes = projector.tensor_bytes + PROJECTOR_COMPUTE if projector else 0
+    draft_bytes = _draft_bytes(draft, ctx, spec.slots) * spread if draft else 0
+    percent, known = MARGIN_PERCENT, False
+    if measured is not None:
+        weights = measured.weights or weights
+        known = _same_run(measured, ctx, spec, gpus)
+    if measured is not None and known:
+        kv, recurrent = (measured.kv, 0) if measured.kv else (kv, recurrent)
+        compute = measured.compute or compute
+        percent = MEASURED_MARGIN_PERCENT
+        if measured.peak:
+            # The peak holds everything. Reserved pages that were never touched are not in it, and may yet be:
+            # the larger of the two counts.
+            parts = weights + kv + recurrent + compute + projector_bytes + draft_bytes
+            overhead = max(0, measured.peak - parts)
+    rest = kv + recurrent + compute + projector_bytes + draft_bytes + overhead
+    return Need(
+        ctx=ctx,
+        slots=spec.slots,
+        weights=weights,
+        kv=kv,
+        recurrent=recurrent,
+        compute=compute,
+        projector=projector_bytes,
+        draft=draft_bytes,
+        overhead=overhead,
+        margin=max(MARGIN_FLOOR, rest * percent // 100),
+        measured=known,
+    )
+
+
+def _require_model(header: GgufHeader, spec: ModelSpec) -> None:
+    name = f'the model file of "{spec.name}"'
+    if header.is_projector:
+        raise LocalError(
+            "bad_model_file",
+            f"{name} is a projector, which goes beside a model",
+            "add the model itself and name this file as its projector",
+        )
+    if header.split_count > 1:
+        raise LocalError(
+            "bad_model_file",
+            f"{name} is only part {header.split_no + 1} of {header.split_count}",
+            "put all parts into one folder",
+        )
+    if not header.block_count or not header.embedding_length:
+        raise LocalError(
+            "bad_model_file",
+            f"{name} is no language model: it names no blocks or no width",
+            "add a text model as GGUF",
+        )
+
+
+def _draft_bytes(draft: GgufHeader, ctx: int, slots: int) -> int:
+    """A draft model beside the model: its weights, an f16 cache as long as the model's, its compute."""
+    cache = cache_bytes(draft, ctx, slots, "f16", "f16")
+    return draft.tensor_bytes + cache.kv + cache.recurrent + compute_bytes(draft, ctx, slots)
+
+
+def _same_run(measured: Measured, ctx: int, spec: ModelSpec, gpus: int) -> bool:
+    return (measured.ctx, measured.slots, measured.kv_k, measured.kv_v, measured.gpus) == (
+        ctx,
+        spec.slots,
+        spec.kv_k,
+        spec.kv_v,
+        gpus,
+    )
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A model and everything that is known about it, as one question to `needed`."""
+
+    spec: ModelSpec
+    header: GgufHeader
+    projector: GgufHeader | None = None
+    draft: GgufHeader | None = None
+    measured: Measured | None = None
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A model against a machine, in figures: what `fit` reports and varies."""
+
+    need: Need
+    free: int
+    total: int
+    decision: Decision
+
+
+def needed(subject: Subject, memory: HostMemory) -> Need:
+    """What the model needs on this machine: on as few of its GPUs as do, else on the CPU.
+
+    Every GPU more costs a compute buffer and a driver's share, so the count decides the need: the fewest
+    with enough free memory, else the fewest that are large enough, else all.
+    """
+
+    def on(gpus: int) -> Need:
+        return estimate(
+            subject.header,
+            subject.spec,
+            gpus=gpus,
+            projector=subject.projector,
+            draft=subject.draft,
+            measured=subject.measured,
+        )
+
+    usable = memory.usable(subject.spec)
+    gpus = [device for device in usable if device.kind == "gpu"]
+    if not gpus:
+        return on(0)
+    options = [on(count) for count in range(1, len(gpus) + 1)]
+    for room in ([gpu.free_bytes for gpu in gpus], [gpu.total_bytes for gpu in gpus]):
+        for count, option in enumerate(options, 1):
+            if option.mib <= mib_down(sum(room[:count])):
+                return option
+    return options[-1]
+
+
+def stand(subject: Subject, memory: HostMemory, loaded: Sequence[LoadedModel]) -> Standing:
+    """Compare need and room."""
+    need = needed(subject, memory)
+    free, total = memory.free_bytes(subject.spec), memory.total_bytes(subject.spec)
+    others = [model for model in loaded if model.name != subject.spec.name]
+    decision = decide(others, need.bytes, mib_down(free) * MIB, mib_down(total) * MIB)
+    return Standing(need=need, free=free, total=total, decision=decision)
