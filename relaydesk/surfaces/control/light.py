@@ -21,8 +21,6 @@ from relaydesk.surfaces.control.routes import KEEPALIVE_S
 DEFAULT_TIMEOUT_S: Final = 30.0
 # Two keep-alives may be late before a watch counts as lost.
 WATCH_TIMEOUT_S: Final = KEEPALIVE_S * 2.5
-# An answer is a document for people; no answer of ours comes near this.
-_ANSWER_LIMIT: Final = 64 << 20
 _READ_SIZE: Final = 64 << 10
 
 
@@ -62,8 +60,8 @@ def request(
         try:
             connection.request(method, path, body, sent)
             response = connection.getresponse()
-            data = response.read(_ANSWER_LIMIT)
-            return response.status, data
+            # Without a size: only then does http.client notice an answer that was cut short.
+            return response.status, response.read()
         finally:
             connection.close()
 
