@@ -15,7 +15,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     ``ctx`` is what one request can use, in tokens (the engine gets ``ctx * slots``); 0 means the model's
     own training context capped at 4096. ``slots`` is how many requests run at once. ``keep_alive_s`` is
-    how long it stays loaded after its last request (0: unload at once, -1: for ever). ``gpu_layers`` -1
+    how long it stays loaded after its last request (0: unload at once, -1: for ever, None: as
+    ``RELAY_KEEP_ALIVE`` says). ``gpu_layers`` -1
     means as many as fit. ``owned`` says relaydesk wrote the file and may delete it. ``source`` is what it
     was pulled or added from, for people.
     """
@@ -35,7 +36,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     projector: str = ""
     draft: str = ""
     gpu_layers: int = -1
-    keep_alive_s: int = 900
+    keep_alive_s: int | None = None
     preload: bool = False
     spill: bool = True
     host_only: bool = False

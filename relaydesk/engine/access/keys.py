@@ -1,0 +1,98 @@
+"""The keys that open this hub, and the check every request passes.
+
+Only digests are held for comparing; the secret of the default key stays in the secrets store and is read
+when an operator asks to see it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from relaydesk.core.access.compare import digest, matches
+from relaydesk.core.access.default_key import SECRET_NAME, DefaultKey, default_key, make_key
+from relaydesk.core.errors import LocalError
+from relaydesk.core.events import KeysChanged
+from relaydesk.core.ports import Clock, Rng
+from relaydesk.core.view.sections import KeysView, KeyView
+from relaydesk.engine.bus import Bus
+from relaydesk.store.secrets import FileSecrets
+
+DEFAULT_NAME: Final = "default"
+# Longer than any key we make or accept: a megabyte of header is not worth hashing.
+_TOKEN_LIMIT: Final = 1024
+
+
+class Authenticator:
+    """Knows the default key."""
+
+    def __init__(self, key: DefaultKey, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus) -> None:
+        self._secrets = secrets
+        self._clock = clock
+        self._rng = rng
+        self._bus = bus
+        self._since_ms = clock.wall_ms()
+        self._take(key)
+
+    @classmethod
+    def open(cls, given: str, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus) -> Authenticator:
+        """Use the given key, the stored one, or make, store and keep a new one.
+
+        Raises `EnvError` ``secret_failed`` where the store cannot be read or written.
+        """
+        stored = None if given else secrets.get(SECRET_NAME)
+        key = default_key(given, stored, rng)
+        if key.created:
+            secrets.put(SECRET_NAME, key.secret)
+        return cls(key, secrets, clock, rng, bus)
+
+    @property
+    def created(self) -> bool:
+        """Whether this start made the key: then it is printed, once."""
+        return self._key.created
+
+    def check(self, authorization: str | None) -> str | None:
+        """The name of the key that an ``Authorization`` header presents, or None."""
+        presented = _bearer(authorization)
+        # The comparison is made in every case, so that a missing token takes as long as a wrong one.
+        return DEFAULT_NAME if matches(presented, self._digest) and presented else None
+
+    def secret(self) -> str:
+        """The default key itself, for an operator who asked for it."""
+        return self._key.secret
+
+    async def rotate(self) -> str:
+        """Replace the default key and return the new one; the old one stops working at once.
+
+        Raises `LocalError` ``refused`` where the key comes from a setting.
+        """
+        if self._key.given:
+            raise LocalError(
+                "refused",
+                "the default key comes from RELAY_API_KEY",
+                "change it there, then restart or reload the node",
+            )
+        secret = make_key(self._rng)
+        # Stored first: a key that was announced must survive the next start.
+        await asyncio.to_thread(self._secrets.put, SECRET_NAME, secret)
+        self._since_ms = self._clock.wall_ms()
+        self._take(DefaultKey(secret, created=False, given=False))
+        self._bus.publish(KeysChanged())
+        return secret
+
+    def view(self) -> KeysView:
+        """The keys by name."""
+        source = "RELAY_API_KEY" if self._key.given else "state directory"
+        return KeysView((KeyView(DEFAULT_NAME, self._key.fingerprint, source, self._since_ms),))
+
+    def _take(self, key: DefaultKey) -> None:
+        self._key = key
+        self._digest = digest(key.secret)
+
+
+def _bearer(authorization: str | None) -> str:
+    """The token of a Bearer header, empty where there is none (RFC 6750 §2.1; the scheme in any case)."""
+    if authorization is None or len(authorization) > _TOKEN_LIMIT:
+        return ""
+    scheme, _, token = authorization.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

@@ -1,0 +1,234 @@
+"""What became of each request: the record behind ``request show``, the Requests pane and the log line.
+
+Kept in memory only, a bounded number, and never with a word of a prompt or an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Final
+
+from relaydesk.core.codec import fault_view
+from relaydesk.core.errors import Fault
+from relaydesk.core.events import RequestChanged
+from relaydesk.core.ports import Clock
+from relaydesk.core.view.sections import RequestState, RequestsView, RequestView
+from relaydesk.engine.bus import Bus
+
+_log: Final = logging.getLogger("relaydesk.requests")
+
+KEPT: Final = 500
+RATE_WINDOW_S: Final = 10.0
+
+
+class RequestRecord:
+    """One request on its way. Every step is marked once; a later mark of the same step is dropped."""
+
+    def __init__(
+        self, journal: Journal, request_id: str, model: str, key: str, route: str, stream: bool, choices: int
+    ) -> None:
+        self._journal = journal
+        self.id = request_id
+        self.model = model
+        self.key = key
+        self.route = route
+        self.stream = stream
+        self.choices = choices
+        self.state: RequestState = "queued"
+        self.started_at_ms = journal.clock.wall_ms()
+        self._started = journal.clock.mono()
+        self._step_started = self._started
+        self._first_token: float | None = None
+        self.queue_ms: int | None = None
+        self.load_ms: int | None = None
+        self.first_token_ms: int | None = None
+        self.total_ms: int | None = None
+        self.prompt_tokens = 0
+        self.prompt_done = 0
+        self.cached_tokens = 0
+        self.completion_tokens = 0
+        self.finish_reasons: list[str] = []
+        self.status = 0
+        self.fault: Fault | None = None
+
+    def loading(self) -> None:
+        """The model has to be loaded first."""
+        self._move("loading")
+
+    def loaded(self) -> None:
+        """The model is there; what follows is waiting for a slot."""
+        if self.load_ms is None:
+            self.load_ms = self._since_step()
+            self._move("queued")
+
+    def prefill(self) -> None:
+        """A slot was given; the prompt is being read."""
+        if self.queue_ms is None:
+            self.queue_ms = self._since_step()
+            self._move("prefill")
+
+    def token(self, count: int = 1) -> None:
+        """``count`` tokens were made."""
+        now = self._journal.clock.mono()
+        if self._first_token is None:
+            self._first_token = now
+            self.first_token_ms = round((now - self._started) * 1000)
+            self._move("generating")
+        self.completion_tokens += count
+        self._journal.count_tokens(now, count)
+
+    def settle(self, *, prompt: int, cached: int, completion: int, finish_reasons: list[str]) -> None:
+        """The engine's own count at the end, in place of what was counted on the way."""
+        self._journal.tokens_total += completion - self.completion_tokens
+        self.prompt_tokens = self.prompt_done = prompt
+        self.cached_tokens = cached
+        self.completion_tokens = completion
+        self.finish_reasons = finish_reasons
+
+    def finish(self, status: int, fault: Fault | None = None) -> None:
+        """The request is over; later calls change nothing."""
+        if self.total_ms is not None:
+            return
+        self.total_ms = round((self._journal.clock.mono() - self._started) * 1000)
+        self.status = status
+        self.fault = fault
+        if fault is None:
+            self.state = "done"
+        else:
+            self.state = "cancelled" if fault.code == "client_closed" else "failed"
+        self._journal.close(self)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens a second since the first one."""
+        if self._first_token is None or self.completion_tokens < 2:
+            return 0.0
+        end = self._journal.clock.mono() if self.total_ms is None else self._started + self.total_ms / 1000
+        return round((self.completion_tokens - 1) / max(end - self._first_token, 0.001), 1)
+
+    def view(self) -> RequestView:
+        """The record as fronts see it."""
+        return RequestView(
+            id=self.id,
+            model=self.model,
+            key=self.key,
+            route=self.route,
+            stream=self.stream,
+            state=self.state,
+            started_at_ms=self.started_at_ms,
+            choices=self.choices,
+            queue_ms=self.queue_ms,
+            load_ms=self.load_ms,
+            first_token_ms=self.first_token_ms,
+            total_ms=self.total_ms,
+            prompt_tokens=self.prompt_tokens,
+            prompt_done=self.prompt_done,
+            cached_tokens=self.cached_tokens,
+            completion_tokens=self.completion_tokens,
+            tokens_per_s=self.tokens_per_s,
+            finish_reasons=tuple(self.finish_reasons),
+            status=self.status,
+            fault=fault_view(self.fault) if self.fault is not None else None,
+        )
+
+    def _since_step(self) -> int:
+        now = self._journal.clock.mono()
+        elapsed = round((now - self._step_started) * 1000)
+        self._step_started = now
+        return elapsed
+
+    def _move(self, state: RequestState) -> None:
+        if self.total_ms is None and self.state != state:
+            self.state = state
+            self._journal.changed(self)
+
+
+class Journal:
+    """Requests in flight and the newest ended ones, with the node's totals."""
+
+    def __init__(self, clock: Clock, bus: Bus) -> None:
+        self.clock = clock
+        self._bus = bus
+        self._open: dict[str, RequestRecord] = {}
+        self._ended: deque[RequestView] = deque(maxlen=KEPT)
+        self._made: deque[tuple[float, int]] = deque()
+        self._made_sum = 0
+        self.requests_total = 0
+        self.tokens_total = 0
+
+    def open(
+        self, request_id: str, *, model: str, key: str, route: str, stream: bool, choices: int
+    ) -> RequestRecord:
+        """Begin a record. An id that is in flight already gets a suffix, so that each stays its own."""
+        unique, number = request_id, 2
+        while unique in self._open:
+            unique, number = f"{request_id}-{number}", number + 1
+        record = RequestRecord(self, unique, model, key, route, stream, choices)
+        self._open[unique] = record
+        self.requests_total += 1
+        self.changed(record)
+        return record
+
+    def changed(self, record: RequestRecord) -> None:
+        """Tell fronts that a record moved on."""
+        self._bus.publish(RequestChanged(record.id))
+
+    def count_tokens(self, now: float, count: int) -> None:
+        """Add to the rate shown as tokens a second."""
+        self.tokens_total += count
+        self._made_sum += count
+        # One entry per tenth of a second bounds the window whatever the rate.
+        if self._made and now - self._made[-1][0] < 0.1:
+            at, made = self._made[-1]
+            self._made[-1] = (at, made + count)
+        else:
+            self._made.append((now, count))
+
+    def close(self, record: RequestRecord) -> None:
+        """Move an ended record to history and write its log line."""
+        self._open.pop(record.id, None)
+        view = record.view()
+        self._ended.appendleft(view)
+        _log.info("%s", _line(view))
+        self.changed(record)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests not ended yet."""
+        return len(self._open)
+
+    @property
+    def queued(self) -> int:
+        """Requests that wait for a model or a slot."""
+        return sum(1 for record in self._open.values() if record.state in ("queued", "loading"))
+
+    def tokens_per_s(self) -> float:
+        """Tokens a second over the last ten seconds."""
+        now = self.clock.mono()
+        while self._made and now - self._made[0][0] > RATE_WINDOW_S:
+            self._made_sum -= self._made.popleft()[1]
+        return round(self._made_sum / RATE_WINDOW_S, 1)
+
+    def find(self, request_id: str) -> RequestView | None:
+        """A request by id, in flight or ended; None where it is not kept (any more)."""
+        record = self._open.get(request_id)
+        if record is not None:
+            return record.view()
+        return next((view for view in self._ended if view.id == request_id), None)
+
+    def view(self) -> RequestsView:
+        """Both lists for the console."""
+        return RequestsView(tuple(record.view() for record in self._open.values()), tuple(self._ended)[:100])
+
+
+def _line(view: RequestView) -> str:
+    parts = [
+        f"id={view.id} key={view.key} route={view.route} model={view.model} status={view.status}",
+        f"outcome={view.state} prompt_tokens={view.prompt_tokens} completion_tokens={view.completion_tokens}",
+        f"queue_ms={view.queue_ms} load_ms={view.load_ms} first_token_ms={view.first_token_ms}",
+        f"total_ms={view.total_ms} tokens_per_s={view.tokens_per_s}",
+    ]
+    if view.fault is not None:
+        parts.append(f"error={view.fault.code}")
+    return " ".join(parts)

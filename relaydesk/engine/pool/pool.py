@@ -1,0 +1,300 @@
+"""The pool of this machine: which models are loaded, who may use them, and who makes room for whom.
+
+Loads run one after another, so that two of them never count on the same memory. A model that fits only
+after idle ones are unloaded unloads the longest unused; one that needs the room of a model in use waits
+until that one falls idle, and until then the one in use takes no new requests, so that nobody waits for
+ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from relaydesk.core.errors import EnvError, Fault, LocalError
+from relaydesk.core.events import ModelChanged, ModelProgress, WorkerChanged
+from relaydesk.core.pool.eviction import LoadedModel
+from relaydesk.core.pool.memory import HostMemory
+from relaydesk.core.pool.need import Measured, Standing, effective_ctx, stand
+from relaydesk.core.pool.placement import Room, refusal
+from relaydesk.core.ports import Clock
+from relaydesk.engine.bus import Bus
+from relaydesk.engine.gateway.journal import RequestRecord
+from relaydesk.engine.pool.host_memory import HostMemoryProbe
+from relaydesk.engine.pool.lease import Lease
+from relaydesk.engine.pool.limits import Limits
+from relaydesk.engine.pool.registry import Entry, Registry
+from relaydesk.engine.pool.runner import ModelRunner
+from relaydesk.engine.pool.starter import RunningEngine, Starter
+
+_log: Final = logging.getLogger(__name__)
+
+# The seed: a request waits a minute longer than the load itself may take, so that the load's own error,
+# which says more, comes first.
+HEADROOM_S: Final = 60.0
+# Memory of an engine that has ended comes back late on GPUs.
+_GPU_RETURN_S: Final = 5.0
+
+
+class Pool:
+    """All models of this node at run time."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        starter: Starter,
+        pretend_mib: int | None,
+        limits: Callable[[], Limits],
+        clock: Clock,
+        bus: Bus,
+    ) -> None:
+        self.registry = registry
+        self.memory = HostMemoryProbe(pretend_mib, self.held_bytes)
+        self._starter = starter
+        self._limits = limits
+        self._clock = clock
+        self._bus = bus
+        self._runners: dict[str, ModelRunner] = {}
+        self._load_turn = asyncio.Lock()
+        self._moved = asyncio.Event()
+        self._stopped: Fault | None = None
+
+    def runner(self, name: str) -> ModelRunner:
+        """The runner of a registered model, made when first asked for."""
+        found = self._runners.get(name)
+        if found is None:
+            found = self._runners[name] = ModelRunner(
+                name,
+                self._clock,
+                self._load,
+                keep_alive_s=lambda: self._keep_alive_s(name),
+                queue_limit=lambda: self._limits().queue,
+                slots=lambda: self.registry.entry(name).spec.slots,
+                changed=self._on_changed,
+                progressed=self._on_progressed,
+            )
+        return found
+
+    def runners(self) -> tuple[ModelRunner, ...]:
+        """Every runner there is."""
+        return tuple(self._runners.values())
+
+    def is_warm(self, name: str) -> bool:
+        """Whether a request would be answered without a load."""
+        runner = self._runners.get(name)
+        return runner is not None and runner.life.state == "warm" and not runner.leaving
+
+    def held_bytes(self) -> int:
+        """What loaded and loading models hold, in bytes."""
+        return sum(runner.held_bytes for runner in self._runners.values())
+
+    def standing(self, entry: Entry, memory: HostMemory | None = None) -> Standing | None:
+        """The model against this machine; None where it needs nothing here or its file is unusable."""
+        if entry.subject is None:
+            return None
+        return stand(entry.subject, memory or self.memory.read(), self._loaded(but=entry.spec.name))
+
+    def check(self, name: str) -> None:
+        """Refuse a request for a model that cannot be had, before anything is waited for.
+
+        Raises `EnvError` ``model_unavailable`` with the seed's bodies, or the last load's own error.
+        """
+        if self._stopped is not None:
+            raise _error(self._stopped)
+        life = self.runner(name).life
+        if life.state in ("warm", "loading") or (life.state == "unavailable" and life.restarting):
+            return
+        if life.state == "unavailable" and life.error is not None and self._clock.mono() < life.retry_at:
+            wait = max(1, round(life.retry_at - self._clock.mono()))
+            raise EnvError(life.error.code, life.error.message, life.error.hint, retry_after=wait)
+        fault = self.unfit(self.registry.entry(name))
+        if fault is not None:
+            raise _error(fault)
+
+    def unfit(self, entry: Entry, memory: HostMemory | None = None) -> Fault | None:
+        """Why the model could not be loaded now even by waiting, or None."""
+        if entry.fault is not None:
+            return Fault("model_unavailable", entry.fault.message, entry.fault.hint)
+        memory = memory or self.memory.read()
+        standing = self.standing(entry, memory)
+        if standing is None or standing.decision.verdict in ("load", "evict", "wait"):
+            return None
+        room = Room(host_free=standing.free, pool_total=standing.total)
+        return refusal(entry.spec.name, standing.need.bytes, room, host_only=entry.spec.host_only)
+
+    @asynccontextmanager
+    async def lease(self, name: str, record: RequestRecord) -> AsyncIterator[Lease]:
+        """Hold the model's engine, loading it first where it is cold. Raises `FaultError`."""
+        if self._stopped is not None:
+            raise _error(self._stopped)
+        runner = self.runner(name)
+        if not self.is_warm(name):
+            record.loading()
+        limit = self._limits().load_timeout_s + HEADROOM_S
+        try:
+            async with asyncio.timeout(limit):
+                lease = await runner.acquire()
+        except TimeoutError:
+            raise EnvError(
+                "model_load_timeout",
+                f"{name} was not loaded within {limit:.0f} s",
+                "see relaydesk model list, or raise RELAY_LOAD_TIMEOUT",
+                retry_after=30,
+            ) from None
+        record.loaded()
+        try:
+            yield lease
+        finally:
+            runner.release(lease)
+
+    def forget(self, name: str) -> None:
+        """Drop the runner of a model that was removed. It must be unloaded."""
+        runner = self._runners.get(name)
+        if runner is not None and runner.life.state not in ("cold", "unavailable"):
+            raise LocalError("conflict", f"{name} is loaded", f"run relaydesk model unload {name} first")
+        self._runners.pop(name, None)
+
+    def refuse_all(self, fault: Fault) -> None:
+        """The node stops: waiting requests are refused, running answers end with ``fault``."""
+        self._stopped = fault
+        for runner in self.runners():
+            runner.fail_waiters(fault)
+
+    async def close(self) -> None:
+        """End every engine. Nothing of ours is left running afterwards."""
+        await asyncio.gather(*(runner.close() for runner in self.runners()))
+
+    async def _load(self, runner: ModelRunner) -> RunningEngine:
+        """Make room and start the engine; what it holds is counted from before it starts."""
+        async with self._load_turn:
+            entry = await self.registry.reread(runner.name)
+            if entry.fault is not None:
+                raise EnvError("model_load_failed", entry.fault.message, entry.fault.hint)
+            if entry.subject is not None:
+                runner.held_bytes = await self._make_room(runner, entry)
+            limit = self._limits().load_timeout_s
+            try:
+                running = await self._starter.start(entry.spec, self.context(entry), limit, runner.progress)
+            except BaseException:
+                runner.held_bytes = 0
+                raise
+            await self._measure(entry, running)
+            return running
+
+    def context(self, entry: Entry) -> int:
+        """What one request can use, in tokens; 0 where only a far server knows."""
+        if entry.header is None:
+            return entry.spec.ctx
+        return effective_ctx(entry.header, entry.spec)
+
+    async def _make_room(self, runner: ModelRunner, entry: Entry) -> int:
+        """Unload what has to go, waiting for models in use, and return the bytes needed.
+
+        Raises `EnvError` ``model_unavailable`` where it cannot fit, or did not within the load time-out.
+        """
+        deadline = self._clock.mono() + self._limits().load_timeout_s
+        gpu_deadline = 0.0
+        asked: set[str] = set()
+        try:
+            while True:
+                self._moved.clear()
+                standing = self.standing(entry)
+                assert standing is not None
+                match standing.decision.verdict:
+                    case "load":
+                        return standing.need.bytes
+                    case "evict":
+                        for victim in standing.decision.victims:
+                            _log.info("%s is unloaded to make room for %s", victim, runner.name)
+                            await self._runners[victim].evict()
+                        gpu_deadline = self._clock.mono() + _GPU_RETURN_S
+                        continue
+                    case "wait" if self._clock.mono() < deadline:
+                        self._ask_to_leave(runner.name, standing, asked)
+                    case "blocked" if self._clock.mono() < gpu_deadline:
+                        pass
+                    case _:
+                        room = Room(host_free=standing.free, pool_total=standing.total)
+                        raise _error(
+                            refusal(
+                                entry.spec.name,
+                                standing.need.bytes,
+                                room,
+                                host_only=entry.spec.host_only,
+                            )
+                        )
+                try:
+                    async with asyncio.timeout(0.5):
+                        await self._moved.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            for name in asked:
+                if name in self._runners:
+                    self._runners[name].stay()
+
+    def _ask_to_leave(self, name: str, standing: Standing, asked: set[str]) -> None:
+        """Let models in use take no new requests: the longest unused first, as many as are needed."""
+        missing = standing.need.bytes - standing.free
+        for model in sorted(self._loaded(but=name), key=lambda each: each.last_used):
+            if missing <= 0:
+                return
+            if not model.pinned:
+                missing -= model.bytes
+                asked.add(model.name)
+                self._runners[model.name].leaving = True
+
+    async def _measure(self, entry: Entry, running: RunningEngine) -> None:
+        ready = running.ready
+        if ready is None or not ready.weights_bytes:
+            return
+        gpus = len({each.device for each in ready.buffers if not each.device.startswith("CPU")})
+        peak = sum((ready.weights_bytes, ready.kv_bytes, ready.compute_bytes)) if gpus else ready.rss_bytes
+        measured = Measured(
+            ctx=self.context(entry),
+            slots=entry.spec.slots,
+            kv_k=entry.spec.kv_k,
+            kv_v=entry.spec.kv_v,
+            gpus=gpus,
+            weights=ready.weights_bytes,
+            kv=ready.kv_bytes,
+            compute=ready.compute_bytes,
+            peak=peak,
+        )
+        await self.registry.measure(entry.spec.name, measured)
+
+    def _loaded(self, but: str) -> list[LoadedModel]:
+        return [
+            LoadedModel(
+                name=runner.name,
+                bytes=runner.held_bytes,
+                last_used=runner.life.last_used,
+                in_flight=runner.life.in_flight,
+                pinned=self._keep_alive_s(runner.name) < 0,
+            )
+            for runner in self._runners.values()
+            if runner.name != but and runner.life.state == "warm"
+        ]
+
+    def _keep_alive_s(self, name: str) -> int:
+        try:
+            own = self.registry.entry(name).spec.keep_alive_s
+        except LocalError:
+            return 0
+        return self._limits().keep_alive_s if own is None else own
+
+    def _on_changed(self, name: str) -> None:
+        self._moved.set()
+        self._bus.publish(ModelChanged(name))
+        self._bus.publish(WorkerChanged(name))
+
+    def _on_progressed(self, name: str) -> None:
+        self._moved.set()
+        self._bus.publish(ModelProgress(name))
+
+
+def _error(fault: Fault) -> EnvError:
+    return EnvError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)

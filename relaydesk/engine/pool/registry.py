@@ -1,0 +1,254 @@
+"""The models this node knows: their specifications, what their files say, and what they were measured to use.
+
+Everything is in memory once opened; writes go to the store first. A model whose file is gone or damaged
+stays registered, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from relaydesk.core.errors import Fault, FaultError, LocalError
+from relaydesk.core.events import ModelChanged
+from relaydesk.core.gateway.models import ModelName, find_model
+from relaydesk.core.gateway.request import Capabilities
+from relaydesk.core.ids import parse_model_name
+from relaydesk.core.pool.gguf import GgufHeader
+from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.pool.need import Measured, Subject, effective_ctx
+from relaydesk.core.ports import Clock
+from relaydesk.engine.bus import Bus
+from relaydesk.engine.pool.headers import read_headers
+from relaydesk.store import measured as stored
+from relaydesk.store.models import ModelsRepo
+
+# What an operator may change; the rest is ours to keep.
+_OURS = {"name", "owned", "size_bytes", "sha256", "added_ms", "source"}
+EDITABLE = frozenset(ModelSpec.__struct_fields__) - _OURS
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One registered model. ``subject`` is None and ``fault`` says why where its file cannot be used."""
+
+    spec: ModelSpec
+    subject: Subject | None
+    fault: Fault | None = None
+
+    @property
+    def header(self) -> GgufHeader | None:
+        """What the file says; None for a far server or an unusable file."""
+        return self.subject.header if self.subject is not None else None
+
+
+class Registry:
+    """Registered models by name."""
+
+    def __init__(self, models: ModelsRepo, measured: stored.MeasuredRepo, clock: Clock, bus: Bus) -> None:
+        self._models = models
+        self._measured = measured
+        self._clock = clock
+        self._bus = bus
+        self._entries: dict[str, Entry] = {}
+        self._names: tuple[ModelName, ...] = ()
+
+    async def open(self) -> None:
+        """Read all models and their files' headers."""
+        for spec in await self._models.list():
+            self._entries[spec.name] = await self._read(spec)
+        self._index()
+
+    def names(self) -> tuple[ModelName, ...]:
+        """All names with their aliases, for choosing."""
+        return self._names
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All models, by name."""
+        return tuple(self._entries[name.name] for name in self._names)
+
+    def entry(self, name: str) -> Entry:
+        """The model of this name or alias. Raises `LocalError` ``model_not_found``."""
+        found = find_model(name, self._names)
+        if found is None:
+            raise LocalError(
+                "model_not_found", f"there is no model {name!r}", "see relaydesk model list", param="name"
+            )
+        return self._entries[found]
+
+    def capabilities(self, name: str) -> Capabilities:
+        """What the model can take besides text. Of a far server everything is believed."""
+        entry = self._entries[name]
+        if entry.spec.kind == "url":
+            return Capabilities(tools=True, images=True)
+        header = entry.header
+        tools = header is not None and header.template_speaks_tools
+        return Capabilities(tools=tools or bool(entry.spec.template), images=bool(entry.spec.projector))
+
+    async def add(self, spec: ModelSpec) -> Entry:
+        """Register a model. Raises `LocalError`: a name that is wrong or taken, a file that is no model."""
+        for name in (spec.name, *spec.aliases):
+            parse_model_name(name)
+        _check(spec)
+        stamped = msgspec.structs.replace(spec, added_ms=self._clock.wall_ms())
+        entry = await self._read(stamped)
+        if entry.fault is not None:
+            raise LocalError(entry.fault.code, entry.fault.message, entry.fault.hint, param=entry.fault.param)
+        await self._models.add(stamped)
+        self._take(entry)
+        return entry
+
+    async def change(self, name: str, changes: dict[str, Any]) -> Entry:
+        """Change editable fields. Raises `LocalError` ``invalid_request`` naming a field that is wrong."""
+        old = self.entry(name).spec
+        for key in changes:
+            if key not in EDITABLE:
+                raise LocalError(
+                    "invalid_request",
+                    f"a model has no setting {key!r} that can be changed",
+                    f"choose out of {', '.join(sorted(EDITABLE))}",
+                    param=key,
+                )
+        try:
+            spec = msgspec.convert({**msgspec.to_builtins(old), **changes}, ModelSpec)
+        except msgspec.ValidationError as error:
+            raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
+        for alias in spec.aliases:
+            parse_model_name(alias)
+        _check(spec)
+        entry = await self._read(spec)
+        if entry.fault is not None and (spec.path, spec.projector, spec.draft) != (
+            old.path,
+            old.projector,
+            old.draft,
+        ):
+            raise LocalError(entry.fault.code, entry.fault.message, entry.fault.hint, param=entry.fault.param)
+        await self._models.replace(spec)
+        self._take(entry)
+        return entry
+
+    async def remove(self, name: str) -> ModelSpec:
+        """Forget a model. Its file is the caller's to delete."""
+        spec = self.entry(name).spec
+        await self._models.remove(spec.name)
+        del self._entries[spec.name]
+        self._index()
+        self._bus.publish(ModelChanged(spec.name))
+        return spec
+
+    async def measure(self, name: str, measured: Measured) -> None:
+        """Keep what a load really used."""
+        entry = self._entries.get(name)
+        if entry is None or entry.subject is None:
+            return
+        await self._measured.put(_to_store(name, entry.spec, measured, self._clock.wall_ms()))
+        subject = msgspec.structs.replace(entry.subject, measured=measured)
+        self._take(Entry(entry.spec, subject))
+
+    async def reread(self, name: str) -> Entry:
+        """Look at the model's file again: it may have been repaired, replaced or removed."""
+        entry = await self._read(self._entries[name].spec)
+        self._take(entry)
+        return entry
+
+    async def _read(self, spec: ModelSpec) -> Entry:
+        if spec.kind == "url":
+            return Entry(spec, None)
+        try:
+            found = await asyncio.to_thread(read_headers, spec)
+        except FaultError as error:
+            return Entry(spec, None, error.fault)
+        options = options_key(effective_ctx(found.header, spec), spec)
+        kept = await self._measured.get(spec.name, options)
+        measured = _from_store(kept, effective_ctx(found.header, spec), spec) if kept is not None else None
+        return Entry(spec, msgspec.structs.replace(found, measured=measured))
+
+    def _take(self, entry: Entry) -> None:
+        self._entries[entry.spec.name] = entry
+        self._index()
+        self._bus.publish(ModelChanged(entry.spec.name))
+
+    def _index(self) -> None:
+        self._names = tuple(
+            ModelName(name, self._entries[name].spec.aliases) for name in sorted(self._entries)
+        )
+
+
+def options_key(ctx: int, spec: ModelSpec) -> str:
+    """Everything that changes what a load uses, as one text: a measurement holds for exactly this."""
+    extras = f"{spec.projector}|{spec.draft}|{spec.gpu_layers}"
+    return f"{spec.path}|{ctx}|{spec.slots}|{spec.kv_k}|{spec.kv_v}|{extras}"
+
+
+def _to_store(name: str, spec: ModelSpec, measured: Measured, now_ms: int) -> stored.Measured:
+    return stored.Measured(
+        model=name,
+        options=options_key(measured.ctx, spec),
+        weights_bytes=measured.weights,
+        kv_bytes=measured.kv,
+        compute_bytes=measured.compute,
+        rss_bytes=measured.peak,
+        measured_ms=now_ms,
+    )
+
+
+def _from_store(kept: stored.Measured, ctx: int, spec: ModelSpec, gpus: int = 0) -> Measured:
+    return Measured(
+        ctx=ctx,
+        slots=spec.slots,
+        kv_k=spec.kv_k,
+        kv_v=spec.kv_v,
+        gpus=gpus,
+        weights=kept.weights_bytes,
+        kv=kept.kv_bytes,
+        compute=kept.compute_bytes,
+        peak=kept.rss_bytes,
+    )
+
+
+def _check(spec: ModelSpec) -> None:
+    """Rules between fields that types cannot say."""
+    if not 1 <= spec.slots <= 64:
+        raise LocalError("invalid_request", f"slots is {spec.slots}", "choose 1 to 64", param="slots")
+    if spec.ctx != 0 and not 128 <= spec.ctx <= 1 << 22:
+        raise LocalError(
+            "invalid_request",
+            f"ctx is {spec.ctx} tokens",
+            "choose 128 to 4194304, or 0 for the model's own",
+            param="ctx",
+        )
+    if spec.keep_alive_s is not None and spec.keep_alive_s < -1:
+        raise LocalError(
+            "invalid_request",
+            f"keep_alive_s is {spec.keep_alive_s}",
+            "choose seconds, 0 to unload at once or -1 to keep it for ever",
+            param="keep_alive_s",
+        )
+    if spec.kind == "url" and not spec.url.startswith(("http://", "https://")):
+        raise LocalError(
+            "invalid_request",
+            f"the server's address {spec.url[:100]!r} is no URL",
+            "give http:// or https:// with the path before /v1",
+            param="url",
+        )
+    if spec.kind == "url" and spec.host_only and not _is_loopback(spec.url):
+        raise LocalError(
+            "invalid_request",
+            "a host-only model cannot be another machine's server",
+            "leave host-only out, or register a server on 127.0.0.1",
+            param="host_only",
+        )
+    if spec.kind != "url" and not os.path.isabs(spec.path):
+        raise LocalError(
+            "invalid_request", "the model's path is not absolute", "give the whole path", param="path"
+        )
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "127.0.0.1", "::1")

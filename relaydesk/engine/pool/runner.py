@@ -1,0 +1,267 @@
+"""One model's engine, run as its life says (`core/pool/lifecycle`).
+
+The rules are all there; here are the effects: starting and stopping the engine, handing leases to those who
+wait, and waking the life when time has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
+
+from relaydesk.core.errors import EnvError, Fault, FaultError
+from relaydesk.core.pool import lifecycle as life
+from relaydesk.core.ports import Clock
+from relaydesk.engine.pool.lease import Lease
+from relaydesk.engine.pool.slot_queue import SlotQueue
+from relaydesk.engine.pool.starter import RunningEngine
+from relaydesk.engine.tasks import cancel_and_wait, spawn
+
+_log: Final = logging.getLogger(__name__)
+
+# Makes room and starts the engine; the argument is told the fraction loaded.
+Start = Callable[["ModelRunner"], Awaitable[RunningEngine]]
+
+
+class ModelRunner:
+    """The engine of one registered model.
+
+    ``changed`` is called after every step; ``keep_alive_s`` and ``queue_limit`` are asked when they matter,
+    so that a changed setting counts at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        start: Start,
+        *,
+        keep_alive_s: Callable[[], int],
+        queue_limit: Callable[[], int],
+        slots: Callable[[], int],
+        changed: Callable[[str], None],
+        progressed: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self.life = life.COLD
+        self.running: RunningEngine | None = None
+        self._running_run = 0
+        self.slots: SlotQueue | None = None
+        self.held_bytes = 0
+        self.restarts = 0
+        self.started_at_ms = 0
+        # Another model waits for this one's room: it takes no new requests until it has gone.
+        self.leaving = False
+        self._clock = clock
+        self._start = start
+        self._keep_alive_s = keep_alive_s
+        self._queue_limit = queue_limit
+        self._slot_count = slots
+        self._changed = changed
+        self._progressed = progressed
+        self._waiters: deque[asyncio.Future[Lease]] = deque()
+        self._leases: set[Lease] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._load: tuple[int, asyncio.Task[None]] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._returned = asyncio.Event()
+
+    async def acquire(self) -> Lease:
+        """Wait for the engine and take a lease. Raises `FaultError` where it is refused."""
+        while self.leaving and self.life.state == "warm":
+            self._returned.clear()
+            await self._returned.wait()
+        waiter: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self.feed(life.LoadRequested())
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self.release(waiter.result())
+            elif waiter in self._waiters:
+                self._waiters.remove(waiter)
+                self.feed(life.WaiterLeft())
+            raise
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back."""
+        if lease in self._leases:
+            self._leases.remove(lease)
+            self.feed(life.RequestDone(lease.run))
+
+    def want(self, *, force: bool) -> Fault | None:
+        """Load without a request; the fault where that is refused now."""
+        return self.feed(life.LoadRequested(waits=False, force=force))
+
+    def unload(self, *, force: bool) -> Fault | None:
+        """Unload; the fault where it is in use and not forced."""
+        return self.feed(life.Unload(force=force))
+
+    async def evict(self) -> bool:
+        """Unload to make room and wait until the memory is free; false where it is in use after all."""
+        if self.feed(life.Evict()) is not None:
+            return False
+        if self._stopping is not None:
+            await asyncio.wait([self._stopping])
+        return True
+
+    def stay(self) -> None:
+        """The room is not needed any more: new requests are taken again."""
+        self.leaving = False
+        self._returned.set()
+
+    def fail_waiters(self, fault: Fault) -> None:
+        """The node stops: nobody waits any longer, and running answers end with ``fault``."""
+        while self._waiters:
+            _refuse(self._waiters.popleft(), fault)
+            self.feed(life.WaiterLeft())
+        for lease in tuple(self._leases):
+            lease.end(fault)
+
+    async def close(self) -> None:
+        """End the engine, whatever it is doing; no process is left."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._load is not None:
+            await cancel_and_wait(self._load[1])
+        for task in tuple(self._tasks):
+            await cancel_and_wait(task)
+        if self.running is not None:
+            await self.running.stop()
+            self.running = None
+
+    def feed(self, event: life.Event) -> Fault | None:
+        """One step of the life, with its effects; the fault of a `Deny`, if that was the answer."""
+        before = self.life
+        self.life, effects = life.step(before, event, self._clock.mono(), self._keep_alive_s())
+        denied: Fault | None = None
+        for effect in effects:
+            match effect:
+                case life.StartEngine(run):
+                    self._load = run, spawn(self._run_load(run), name=f"load {self.name}")
+                case life.StopEngine(run):
+                    self._stopping = self._keep(self._run_stop(run), f"stop {self.name}")
+                case life.Grant(run, count):
+                    self._grant(run, count)
+                case life.Refuse(count, fault):
+                    for _ in range(min(count, len(self._waiters))):
+                        _refuse(self._waiters.popleft(), fault)
+                case life.EndStreams(run, fault):
+                    self._end_leases(run, fault)
+                case life.Deny(fault):
+                    denied = fault
+        self._set_timer()
+        if self.life.state != "warm" and self.leaving:
+            self.leaving = False
+        if not self.leaving:
+            self._returned.set()
+        if self.life is not before:
+            same = self.life.state == before.state
+            (self._progressed if same else self._changed)(self.name)
+        return denied
+
+    def progress(self, fraction: float | None) -> None:
+        """The engine has loaded this part."""
+        if fraction is not None:
+            self.feed(life.Progress(self.life.run, fraction))
+
+    def _grant(self, run: int, count: int) -> None:
+        assert self.running is not None
+        assert self.slots is not None
+        for _ in range(count):
+            waiter = self._waiters.popleft() if self._waiters else None
+            if waiter is None or waiter.done():
+                # It left in the same moment; the life counts it as granted, so it is given back.
+                self.feed(life.RequestDone(run))
+                continue
+            lease = Lease(run, self.running, self.slots)
+            self._leases.add(lease)
+            waiter.set_result(lease)
+
+    def _end_leases(self, run: int, fault: Fault) -> None:
+        for lease in [each for each in self._leases if each.run == run]:
+            lease.end(fault)
+            self._leases.discard(lease)
+
+    async def _run_load(self, run: int) -> None:
+        try:
+            running = await self._start(self)
+        except FaultError as error:
+            _log.warning("%s did not load: %s", self.name, error.fault.sentence)
+            self.feed(life.Failed(run, error.fault))
+            return
+        except Exception as error:
+            _log.exception("%s did not load", self.name)
+            fault = Fault("model_load_failed", f"{self.name} did not load ({error!r})", "see the log")
+            self.feed(life.Failed(run, fault))
+            return
+        if self.life.run != run or self.life.state != "loading":
+            await running.stop()
+            return
+        self.running = running
+        self._running_run = run
+        self.started_at_ms = self._clock.wall_ms()
+        self.slots = SlotQueue(self._slot_count(), self._queue_limit(), lambda: self._progressed(self.name))
+        if running.exited is not None:
+            running.exited.add_done_callback(lambda reason: self._on_exit(run, reason))
+        self.feed(life.Ready(run))
+
+    def _on_exit(self, run: int, reason: asyncio.Future[str]) -> None:
+        if self.life.run != run or self.life.state != "warm":
+            return
+        fault = Fault(
+            "engine_failed",
+            f"the engine of {self.name} ended unexpectedly: {reason.result()}",
+            "send the request again",
+            retry_after=2,
+        )
+        _log.error("%s", fault.sentence)
+        self.restarts += 1
+        dead, self.running = self.running, None
+        self.held_bytes = 0
+        if dead is not None:
+            self._keep(dead.engine.aclose(), f"close {self.name}")
+        # Those who wait for a slot are told through their lease, as running answers are.
+        self._end_leases(run, fault)
+        self.feed(life.Died(run, fault))
+
+    async def _run_stop(self, run: int) -> None:
+        if self._load is not None and self._load[0] == run:
+            await cancel_and_wait(self._load[1])
+        if self.running is not None and self._running_run == run:
+            running, self.running = self.running, None
+            await running.stop()
+            self.held_bytes = 0
+        self.feed(life.Stopped(run))
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = life.wake_at(self.life, self._keep_alive_s())
+        if due is not None:
+            delay = max(0.0, due - self._clock.mono())
+            self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self.feed(life.Tick())
+
+    def _keep(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+        task = spawn(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _refuse(waiter: asyncio.Future[Lease], fault: Fault) -> None:
+    if not waiter.done():
+        waiter.set_exception(_error(fault))
+
+
+def _error(fault: Fault) -> EnvError:
+    return EnvError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)

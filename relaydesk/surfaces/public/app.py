@@ -1,0 +1,24 @@
+"""The hub's public application: its routes and what wraps them."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from relaydesk.surfaces.public.body import answer_expect
+from relaydesk.surfaces.public.chat import chat_completions
+from relaydesk.surfaces.public.health import healthz, readyz
+from relaydesk.surfaces.public.middleware import with_errors, with_key
+from relaydesk.surfaces.public.models import list_models, show_model
+from relaydesk.surfaces.public.state import HUB, Hub
+
+
+def make_app(hub: Hub) -> web.Application:
+    """The application that the hub listener serves."""
+    app = web.Application(middlewares=[with_errors, with_key], client_max_size=hub.max_body)
+    app[HUB] = hub
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_get("/v1/models", list_models)
+    app.router.add_get("/v1/models/{id:.+}", show_model)
+    app.router.add_post("/v1/chat/completions", chat_completions, expect_handler=answer_expect)
+    return app

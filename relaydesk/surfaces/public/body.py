@@ -1,0 +1,48 @@
+"""Reading a request's body within its bound, and refusing a larger one before it is sent where possible."""
+
+from __future__ import annotations
+
+from aiohttp import hdrs, web
+
+from relaydesk.core.errors import PeerError
+from relaydesk.surfaces.public.state import HUB
+
+
+def too_large(limit: int) -> PeerError:
+    """The refusal of a body over ``limit`` bytes (B22: a client must see the limit)."""
+    return PeerError(
+        "request_too_large",
+        f"the request body is larger than {limit // 1_048_576} MiB",
+        "send less, or raise RELAY_MAX_BODY_MB on the hub",
+    )
+
+
+def check_declared(request: web.Request, limit: int) -> None:
+    """Refuse by ``Content-Length`` alone, before a byte of the body is read."""
+    declared = request.content_length
+    if declared is not None and declared > limit:
+        raise too_large(limit)
+
+
+async def read_body(request: web.Request, limit: int) -> bytes:
+    """The whole body, decompressed, at most ``limit`` bytes of it."""
+    check_declared(request, limit)
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large(limit) from None
+    # A compressed body may be small on the wire and large in here: aiohttp counts the latter.
+    if len(body) > limit:
+        raise too_large(limit)
+    return body
+
+
+async def answer_expect(request: web.Request) -> None:
+    """``Expect: 100-continue``: say go on only where the body will be read (RFC 9110 §10.1.1)."""
+    if request.headers.get(hdrs.EXPECT, "").lower() != "100-continue":
+        return
+    limit = request.app[HUB].max_body
+    if request.content_length is None or request.content_length <= limit:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # aiohttp takes a write before the headers for the body's beginning.
+        request.writer.output_size = 0

@@ -1,0 +1,98 @@
+"""``POST /v1/chat/completions``: one run of the gateway as a response, streamed or whole.
+
+Rules of a stream: what is wrong with the request is said by status; a warm model's first event is waited
+for up to a second, so that an overflow is a 400 too; then headers go out, silence is filled with comments,
+and what fails later is one error frame, after which nothing follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from aiohttp import web
+
+from relaydesk.core.errors import FaultError
+from relaydesk.core.gateway.errors import error_frame
+from relaydesk.core.gateway.sse import HEARTBEAT
+from relaydesk.engine.gateway.run import ChatRun
+from relaydesk.engine.tasks import cancel_and_wait, spawn
+from relaydesk.surfaces.public.body import read_body
+from relaydesk.surfaces.public.middleware import error_response
+from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID, Hub
+
+FIRST_EVENT_WAIT_S: Final = 0.9
+
+_STREAM_HEADERS: Final = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+}
+
+
+async def chat_completions(request: web.Request) -> web.StreamResponse:
+    """Run one chat completion."""
+    hub = request.app[HUB]
+    body = await read_body(request, hub.max_body)
+    run = hub.gateway.open_chat(body, key=request[KEY_NAME], request_id=request[REQUEST_ID])
+    if not run.stream:
+        return web.Response(body=await run.whole(), content_type="application/json")
+    return await _streamed(request, hub, run)
+
+
+async def _streamed(request: web.Request, hub: Hub, run: ChatRun) -> web.StreamResponse:
+    frames = run.frames()
+    first = spawn(_next(frames), name=f"first event of {run.record.id}")
+    beat: asyncio.Task[None] | None = None
+    try:
+        await asyncio.wait([first], timeout=FIRST_EVENT_WAIT_S if run.warm else 0.02)
+        if first.done() and (error := first.exception()) is not None:
+            if isinstance(error, FaultError):
+                return error_response(request, error.fault)
+            raise error
+        response = web.StreamResponse(headers={**_STREAM_HEADERS, "x-request-id": request[REQUEST_ID]})
+        await response.prepare(request)
+        writer = _BeatingWriter(response, hub)
+        beat = spawn(writer.beat(), name=f"heartbeat of {run.record.id}")
+        try:
+            frame = await first
+            while frame is not None:
+                await writer.write(frame)
+                frame = await anext(frames, None)
+        except FaultError as error:
+            await writer.write(error_frame(error.fault))
+        await cancel_and_wait(beat)
+        await response.write_eof()
+        return response
+    finally:
+        await cancel_and_wait(beat)
+        await cancel_and_wait(first)
+        # Closing the run closes the engine's connection, which is what frees the slot.
+        await frames.aclose()
+
+
+async def _next(frames: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(frames, None)
+
+
+class _BeatingWriter:
+    """A response that is never silent for longer than the heartbeat."""
+
+    def __init__(self, response: web.StreamResponse, hub: Hub) -> None:
+        self._response = response
+        self._clock = hub.clock
+        self._interval_s = hub.heartbeat_s
+        self._last = self._clock.mono()
+
+    async def write(self, frame: bytes) -> None:
+        self._last = self._clock.mono()
+        await self._response.write(frame)
+
+    async def beat(self) -> None:
+        while True:
+            quiet = self._clock.mono() - self._last
+            if quiet >= self._interval_s:
+                await self.write(HEARTBEAT)
+            else:
+                await asyncio.sleep(self._interval_s - quiet)

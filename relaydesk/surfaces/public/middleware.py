@@ -1,0 +1,89 @@
+"""What holds for every public route: an id, a key, and errors in the dialect's shape.
+
+Order, outermost first: request id and errors, then the key. Only ``/healthz`` and ``/readyz`` answer
+without a key; an unknown path answers 401 first, so that a stranger learns nothing about what exists.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import web
+
+from relaydesk.core.errors import Fault, FaultError, PeerError
+from relaydesk.core.gateway.errors import error_reply
+from relaydesk.core.ids import accept_request_id, new_request_id
+from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID
+
+_log: Final = logging.getLogger(__name__)
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@web.middleware
+async def with_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Give the request its id and turn whatever is raised into one JSON error."""
+    given = accept_request_id(request.headers.get("x-request-id"))
+    request[REQUEST_ID] = given or new_request_id(request.app[HUB].rng)
+    try:
+        response = await handler(request)
+    except FaultError as error:
+        return error_response(request, error.fault)
+    except web.HTTPException as error:
+        return error_response(request, _http_fault(request, error))
+    except ConnectionResetError:
+        raise
+    except Exception:
+        _log.exception("request %s failed inside relaydesk", request[REQUEST_ID])
+        fault = Fault(
+            "internal_error",
+            "relaydesk failed on this request",
+            f"look for {request[REQUEST_ID]} in the hub's log",
+        )
+        return error_response(request, fault)
+    if not response.prepared:
+        response.headers["x-request-id"] = request[REQUEST_ID]
+    return response
+
+
+@web.middleware
+async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let through only requests that carry a valid key (seed: Auth)."""
+    if request.path in OPEN_PATHS:
+        return await handler(request)
+    name = request.app[HUB].authenticator.check(request.headers.get("Authorization"))
+    if name is None:
+        raise PeerError(
+            "invalid_api_key",
+            "no valid API key was given",
+            "send the header Authorization: Bearer <key>; the hub shows it with relaydesk token --api",
+        )
+    request[KEY_NAME] = name
+    return await handler(request)
+
+
+def error_response(request: web.Request, fault: Fault) -> web.Response:
+    """A fault as the OpenAI dialect says it."""
+    reply = error_reply(fault)
+    response = web.Response(
+        status=reply.status, body=reply.body, headers={**reply.headers, "x-request-id": request[REQUEST_ID]}
+    )
+    if fault.code in ("request_too_large", "invalid_api_key") and request.can_read_body:
+        # The rest of the body will not be read: say so instead of draining megabytes from a stranger.
+        response.force_close()
+    return response
+
+
+def _http_fault(request: web.Request, error: web.HTTPException) -> Fault:
+    path = request.path
+    if error.status == 404:
+        return Fault("not_found", f"there is no route {path[:200]}", "see GET /v1/models and docs/http.md")
+    if error.status == 405:
+        return Fault("method_not_allowed", f"{request.method} is not possible on {path[:200]}")
+    if error.status == 413:
+        return Fault("request_too_large", "the request body is too large")
+    return Fault("invalid_request", f"the request was refused: {error.reason}")
