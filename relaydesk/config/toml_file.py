@@ -82,11 +82,11 @@ def _line_of(key: str, text: str) -> int:
     looks = re.compile(rf"""\s*\[{{0,2}}\s*(?:"{quoted}"|'{quoted}'|{quoted})\s*[=.\]]""")
     # tomllib ends lines at \n only; str.splitlines would count others too.
     lines = text.split("\n")
-    for number, line in enumerate(lines):
-        if not looks.match(line):
+    for number, candidate in enumerate(lines):
+        if not looks.match(candidate):
             continue
         try:
-            above = tomllib.loads("\n".join(lines[:number]))
+            above = tomllib.loads("".join(f"{line}\n" for line in lines[:number]))
         except tomllib.TOMLDecodeError:
             continue
         if key not in above:

@@ -61,8 +61,11 @@ def inspect(path: Path, newest: int) -> int | None:
             f"{path} is no SQLite database",
             "restore a backup of it, or move it away to start with an empty one; it was not touched",
         )
-    # mode=ro never checkpoints, so that even a leftover WAL stays as it is.
-    conn = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2, isolation_level=None)
+    # mode=ro never checkpoints, so that a leftover log stays as it is. Without a log nobody has the file
+    # open, and immutable=1 keeps SQLite from making an empty one.
+    logs = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
+    mode = "mode=ro" if any(log.exists() for log in logs) else "mode=ro&immutable=1"
+    conn = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=2, isolation_level=None)
     try:
         return _inspect(conn, path, newest)
     finally:
@@ -95,7 +98,9 @@ def _inspect(conn: sqlite3.Connection, path: Path, newest: int) -> int | None:
 def _how_to_restore(path: Path, newest: int) -> str:
     kept = [copy for copy in (backup_path(path, n) for n in range(newest, 0, -1)) if copy.exists()]
     if kept:
-        return f"start the newer relaydesk, or go back with `rm -f {path}-wal {path}-shm && mv {kept[0]} {path}`; it was not touched"
+        # A log left beside another database would be replayed into it.
+        back = f"rm -f {path}-wal {path}-shm && mv {kept[0]} {path}"
+        return f"start the newer relaydesk, or go back with `{back}`; it was not touched"
     return "start the newer relaydesk, or restore a backup from before the upgrade; it was not touched"
 
 

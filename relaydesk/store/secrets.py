@@ -52,9 +52,13 @@ class FileSecrets:
             return None
         except OSError as exc:
             raise file_error(exc, "read the secret", path, "secret_failed") from exc
-        with os.fdopen(handle, "rb") as file:
+        try:
             _check_rights(os.fstat(handle), path)
-            raw = file.read(_MAX_BYTES + 1)
+            raw = os.read(handle, _MAX_BYTES + 1)
+        except OSError as exc:
+            raise file_error(exc, "read the secret", path, "secret_failed") from exc
+        finally:
+            os.close(handle)
         try:
             text = raw.decode().removesuffix("\n").removesuffix("\r") if len(raw) <= _MAX_BYTES else ""
         except UnicodeDecodeError:

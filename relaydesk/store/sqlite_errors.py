@@ -38,6 +38,9 @@ def database_error(exc: sqlite3.Error, path: Path) -> EnvError | None:
     """The sentence for an error of the machine; None for one of our own (bad SQL, a broken constraint)."""
     primary = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     reason = _REASONS.get(primary)
+    if reason is None and str(exc).startswith("Could not decode"):
+        # The binding found text that is no UTF-8: a damaged page that SQLite itself cannot tell.
+        reason = _REASONS[sqlite3.SQLITE_CORRUPT]
     if reason is None:
         return None
     if primary == sqlite3.SQLITE_IOERR and _free_bytes(path) < _FULL_BELOW:

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relaydesk.config import kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("10m", 600), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("0", 0), ("0s", 0),
+     ("1m0.5s", 60.5)],
+)  # fmt: skip
+def test_durations(text: str, seconds: float) -> None:
+    assert kinds.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "10", "10 m", "-1s", "1d", "m", "1h-3m", ".5s", "1e3s", "10M", "1s ", "inf", "９s"]
+)
+def test_no_durations(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        kinds.parse_duration(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 30 * 24 * 3_600_000))
+def test_durations_round_trip_to_the_millisecond(milliseconds: int) -> None:
+    shown = kinds.show_duration(milliseconds / 1000)
+    assert round(kinds.parse_duration(shown) * 1000) == milliseconds
+
+
+def test_duration_bounds_and_forever() -> None:
+    kind = kinds.duration("1s", "1h", forever=True)
+    assert kind.parse("1s") == 1
+    assert kind.parse("60m") == 3600
+    assert kind.parse("forever") == kind.parse("-1") == kinds.FOREVER
+    assert kind.show(kinds.FOREVER) == "forever"
+    for text in ("999ms", "1h1ms"):
+        with pytest.raises(ValueError, match="range"):
+            kind.parse(text)
+    with pytest.raises(ValueError, match="not a duration"):
+        kinds.duration("1s", "1h").parse("forever")
+
+
+@pytest.mark.parametrize("text", ["", "1.0", "0x10", "1_0", "+1", " 1", "11", "-1", "1" * 50, "１"])
+def test_integers_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="whole number"):
+        kinds.integer(0, 10).parse(text)
+
+
+def test_names_are_lower_case_once_and_ordered() -> None:
+    kind = kinds.names()
+    assert kind.parse("Hub.Example.org, 10.0.0.7  fd00::0:1,hub.example.org") == (
+        "hub.example.org", "10.0.0.7", "fd00::1",
+    )  # fmt: skip
+    assert kind.parse("") == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["a..b", "*.x.org", "-a", "a-", "1.2.3.4.5", "http://x", "x:80", "é.org", "a" * 64]
+)
+def test_names_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="neither"):
+        kinds.names().parse(text)
+
+
+def test_networks() -> None:
+    kind = kinds.networks()
+    parsed = kind.parse("127.0.0.1,10.0.0.0/8 ::1")
+    assert parsed == tuple(map(ipaddress.ip_network, ("127.0.0.1/32", "10.0.0.0/8", "::1/128")))
+    assert kind.parse(kind.show(parsed)) == parsed
+    for text in ("10.0.0.1/8", "10.0.0.0/33", "lan", "10.0.0.0-10.0.0.9"):
+        with pytest.raises(ValueError, match=r".*"):
+            kind.parse(text)
+
+
+def test_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/op")
+    kind = kinds.path()
+    assert kind.parse("") is None
+    assert kind.parse("~/x") == Path("/home/op/x")
+    assert kinds.resolve(kind.parse("../x"), "/etc/relaydesk") == Path("/etc/x")
+    assert kinds.resolve(kind.parse("/x/./y"), "/etc") == Path("/x/y")
+    for text in ("a\0b", "~no-such-user-here/x"):
+        with pytest.raises(ValueError, match=r".*"):
+            kind.parse(text)
+
+
+@pytest.mark.parametrize("text", [" ", "a b", "a\n", "é", "\x7f", "x" * 513])
+def test_secrets_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a key"):
+        kinds.secret().parse(text)
+
+
+def test_choice_is_case_blind() -> None:
+    kind = kinds.choice("auto", "on", "off")
+    assert kind.parse("ON") == "on"
+    assert kind.allowed == "auto, on or off"
+    with pytest.raises(ValueError, match="one of them"):
+        kind.parse("yes")
