@@ -38,6 +38,7 @@ _ROLES: Final = {
     "tool": b"tool",
     "function": b"tool",
 }
+_HEADS: Final = {role: b',{"role":"%b","content":' % role for role in _ROLES.values()}
 _EMPTY: Final = b'""'
 
 
@@ -99,8 +100,9 @@ def rebuild_messages(raw: Raw) -> Conversation:
         raise invalid("messages", "messages is empty: at least one message is needed")
     if len(messages) > MAX_MESSAGES:
         raise invalid("messages", f"messages has {len(messages)} entries, allowed is {MAX_MESSAGES}")
+    # One flat list, joined once: a long prompt is then copied as rarely as can be.
+    pieces: list[bytes] = []
     leading: list[bytes] = []
-    rebuilt: list[bytes] = []
     image_at: str | None = None
     for number, message in enumerate(messages):
         at = f"messages[{number}]"
@@ -109,13 +111,14 @@ def rebuild_messages(raw: Raw) -> Conversation:
             raise invalid(f"{at}.role", f"{at}.role {safe_text(message.role, 40)!r} is not a known role")
         content, image = _content(present(message.content), f"{at}.content", images=role == b"user")
         image_at = image_at or image
-        if role == b"system" and not rebuilt:
+        if role == b"system" and not pieces:
             leading.append(content)
         else:
-            rebuilt.append(b'{"role":"%b","content":%b%b}' % (role, content, _extras(message, role, at)))
+            pieces += (_HEADS[role], content, _extras(message, role, at))
     if leading:
-        rebuilt.insert(0, b'{"role":"system","content":%b}' % _join(leading, b"\\n\\n"))
-    return Conversation(b"[" + b",".join(rebuilt) + b"]", len(messages), image_at)
+        pieces[:0] = (_HEADS[b"system"], _join(leading, b"\\n\\n"), b"}")
+    pieces[0] = b"[" + pieces[0].removeprefix(b",")
+    return Conversation(b"".join((*pieces, b"]")), len(messages), image_at)
 
 
 def _content(data: bytes, at: str, *, images: bool) -> tuple[bytes, str | None]:
@@ -161,7 +164,9 @@ def _image(data: bytes, at: str) -> bytes:
 
 
 def _extras(message: _Message, role: bytes, at: str) -> bytes:
-    """The further fields that mean something to a template in this role."""
+    """The further fields that mean something to a template in this role, and the message's end."""
+    if role == b"user" or role == b"system":
+        return b"}"
     extras = b""
     if role == b"tool":
         for name, raw in (("tool_call_id", message.tool_call_id), ("name", message.name)):
@@ -177,7 +182,7 @@ def _extras(message: _Message, role: bytes, at: str) -> bytes:
         calls = present(message.tool_calls)
         if calls:
             extras += _calls(calls, f"{at}.tool_calls")
-    return extras
+    return extras + b"}"
 
 
 def _calls(data: bytes, at: str) -> bytes:
@@ -204,6 +209,8 @@ def _calls(data: bytes, at: str) -> bytes:
 
 def _join(texts: list[bytes], separator: bytes) -> bytes:
     """JSON strings joined as one, without decoding them; empty ones leave no separator."""
+    if len(texts) == 1:
+        return texts[0]
     return b'"' + separator.join(text[1:-1] for text in texts if text != _EMPTY) + b'"'
 
 

@@ -71,7 +71,7 @@ def parse_chat(body: bytes) -> ChatRequest:
     Raises only `PeerError`: ``invalid_json``, ``invalid_request`` or ``unsupported``, with ``param`` naming
     the field where there is one. What depends on the model is left to `check_capabilities`.
     """
-    if not body.strip():
+    if not body or body.isspace():
         raise PeerError("invalid_json", "the request body is empty", "send a JSON object")
     check_text(body)
     envelope = decode(ENVELOPE, body)
