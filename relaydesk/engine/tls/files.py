@@ -1,0 +1,92 @@
+"""Certificate and key files: whole or absent, and never readable by others for an instant."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from relaydesk.core.errors import EnvError
+
+_TEMP = ".new-"
+# More than any certificate chain; a device or a log given by mistake must not fill the memory.
+_MAX_BYTES = 1 << 20
+
+
+def reason(exc: OSError) -> str:
+    """The system's words for an error, without number and path."""
+    return exc.strerror or type(exc).__name__
+
+
+def write_atomic(path: Path, data: bytes, mode: int) -> None:
+    """Put ``data`` at ``path`` with ``mode``; a crash at any point leaves the old file or the new one.
+
+    Raises `EnvError` ``tls_failed``.
+    """
+    try:
+        # mkstemp creates 0600, so a key is private before its first byte is written.
+        fd, name = tempfile.mkstemp(prefix=_TEMP, dir=path.parent)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                os.fchmod(fd, mode)
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+        _sync_directory(path.parent)
+    except OSError as exc:
+        raise EnvError(
+            "tls_failed",
+            f"cannot write {path} ({reason(exc)})",
+            "make the state directory writable and give it space, or choose another with RELAY_STATE_DIR",
+        ) from exc
+
+
+def _sync_directory(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what a killed run left half-written. Only for the holder of the state directory's lock."""
+    for leftover in directory.glob(_TEMP + "*"):
+        with contextlib.suppress(OSError):
+            leftover.unlink()
+
+
+def read_file(path: Path, *, forbidden: int = 0, advice: str = "") -> bytes:
+    """A small file's bytes. ``forbidden`` are the mode bits that a key file must not have.
+
+    The rights are those of the opened file, so that nothing can be exchanged between look and read.
+    Raises `EnvError` ``tls_failed``; FileNotFoundError is left to the caller, for whom it may be normal.
+    """
+    try:
+        with open(path, "rb") as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                raise EnvError("tls_failed", f"{path} is not a regular file", "name a PEM file")
+            if info.st_mode & forbidden:
+                raise EnvError(
+                    "tls_failed",
+                    f"the key file {path} can be read by other users (mode {stat.S_IMODE(info.st_mode):04o})",
+                    f"run `chmod {0o640 & ~forbidden:o} {path}`{advice}",
+                )
+            data = file.read(_MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as exc:
+        raise EnvError(
+            "tls_failed", f"cannot read {path} ({reason(exc)})", "check its owner and rights"
+        ) from exc
+    if len(data) > _MAX_BYTES:
+        raise EnvError("tls_failed", f"{path} is larger than 1 MiB", "name a PEM file")
+    return data
