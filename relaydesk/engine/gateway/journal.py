@@ -5,6 +5,7 @@ Kept in memory only, a bounded number, and never with a word of a prompt or an a
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from typing import Final
@@ -152,6 +153,8 @@ class Journal:
         self._bus = bus
         self._open: dict[str, RequestRecord] = {}
         self._ended: deque[RequestView] = deque(maxlen=KEPT)
+        self._empty = asyncio.Event()
+        self._empty.set()
         self._made: deque[tuple[float, int]] = deque()
         self._made_sum = 0
         self.requests_total = 0
@@ -166,6 +169,7 @@ class Journal:
             unique, number = f"{request_id}-{number}", number + 1
         record = RequestRecord(self, unique, model, key, route, stream, choices)
         self._open[unique] = record
+        self._empty.clear()
         self.requests_total += 1
         self.changed(record)
         return record
@@ -188,6 +192,8 @@ class Journal:
     def close(self, record: RequestRecord) -> None:
         """Move an ended record to history and write its log line."""
         self._open.pop(record.id, None)
+        if not self._open:
+            self._empty.set()
         view = record.view()
         self._ended.appendleft(view)
         _log.info("%s", _line(view))
@@ -197,6 +203,10 @@ class Journal:
     def in_flight(self) -> int:
         """Requests not ended yet."""
         return len(self._open)
+
+    async def wait_empty(self) -> None:
+        """Return once no request is in flight."""
+        await self._empty.wait()
 
     @property
     def queued(self) -> int:

@@ -17,6 +17,7 @@ from typing import Final
 from relaydesk.core.errors import EnvError, Fault, LocalError
 from relaydesk.core.events import ModelChanged, ModelProgress, WorkerChanged
 from relaydesk.core.pool.eviction import LoadedModel
+from relaydesk.core.pool.fit import FitReport, fit
 from relaydesk.core.pool.memory import HostMemory
 from relaydesk.core.pool.need import Measured, Standing, effective_ctx, stand
 from relaydesk.core.pool.placement import Room, refusal
@@ -70,7 +71,7 @@ class Pool:
                 name,
                 self._clock,
                 self._load,
-                keep_alive_s=lambda: self._keep_alive_s(name),
+                keep_alive_s=lambda: self.keep_alive_s(name),
                 queue_limit=lambda: self._limits().queue,
                 slots=lambda: self.registry.entry(name).spec.slots,
                 changed=self._on_changed,
@@ -96,6 +97,27 @@ class Pool:
         if entry.subject is None:
             return None
         return stand(entry.subject, memory or self.memory.read(), self._loaded(but=entry.spec.name))
+
+    def fit_report(self, entry: Entry) -> FitReport:
+        """The full report of `relaydesk model fit`. Raises `FaultError` where there is nothing to judge."""
+        if entry.subject is None:
+            if entry.fault is not None:
+                raise _error(entry.fault)
+            raise LocalError(
+                "invalid_request",
+                f"{entry.spec.name} is another server's model: it needs no memory here",
+                "ask that server",
+            )
+        subject = entry.subject
+        return fit(
+            entry.spec,
+            subject.header,
+            self.memory.read(),
+            loaded=self._loaded(but=entry.spec.name),
+            projector=subject.projector,
+            draft=subject.draft,
+            measured=subject.measured,
+        )
 
     def check(self, name: str) -> None:
         """Refuse a request for a model that cannot be had, before anything is waited for.
@@ -273,13 +295,14 @@ class Pool:
                 bytes=runner.held_bytes,
                 last_used=runner.life.last_used,
                 in_flight=runner.life.in_flight,
-                pinned=self._keep_alive_s(runner.name) < 0,
+                pinned=self.keep_alive_s(runner.name) < 0,
             )
             for runner in self._runners.values()
             if runner.name != but and runner.life.state == "warm"
         ]
 
-    def _keep_alive_s(self, name: str) -> int:
+    def keep_alive_s(self, name: str) -> int:
+        """How long the model stays loaded when idle: its own setting, else the node's; -1 for ever."""
         try:
             own = self.registry.entry(name).spec.keep_alive_s
         except LocalError:

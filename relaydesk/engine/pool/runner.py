@@ -53,8 +53,11 @@ class ModelRunner:
         self.held_bytes = 0
         self.restarts = 0
         self.started_at_ms = 0
+        self.last_used_at_ms = 0
+        self.memory_mb = 0
         # Another model waits for this one's room: it takes no new requests until it has gone.
         self.leaving = False
+        self._unload_due = False
         self._clock = clock
         self._start = start
         self._keep_alive_s = keep_alive_s
@@ -92,7 +95,10 @@ class ModelRunner:
         """Give a lease back."""
         if lease in self._leases:
             self._leases.remove(lease)
+            self.last_used_at_ms = self._clock.wall_ms()
             self.feed(life.RequestDone(lease.run))
+            if self._unload_due and not self._leases:
+                self.feed(life.Unload())
 
     def want(self, *, force: bool) -> Fault | None:
         """Load without a request; the fault where that is refused now."""
@@ -102,18 +108,28 @@ class ModelRunner:
         """Unload; the fault where it is in use and not forced."""
         return self.feed(life.Unload(force=force))
 
+    def unload_when_idle(self) -> None:
+        """Take no new requests and unload once the running ones have ended."""
+        self.leaving = True
+        self._unload_due = True
+
+    async def settled(self) -> None:
+        """Wait until an engine that is being stopped is gone."""
+        while self._stopping is not None and not self._stopping.done():
+            await asyncio.wait([self._stopping])
+
     async def evict(self) -> bool:
         """Unload to make room and wait until the memory is free; false where it is in use after all."""
         if self.feed(life.Evict()) is not None:
             return False
-        if self._stopping is not None:
-            await asyncio.wait([self._stopping])
+        await self.settled()
         return True
 
     def stay(self) -> None:
         """The room is not needed any more: new requests are taken again."""
-        self.leaving = False
-        self._returned.set()
+        self.leaving = self._unload_due
+        if not self.leaving:
+            self._returned.set()
 
     def fail_waiters(self, fault: Fault) -> None:
         """The node stops: nobody waits any longer, and running answers end with ``fault``."""
@@ -156,8 +172,8 @@ class ModelRunner:
                 case life.Deny(fault):
                     denied = fault
         self._set_timer()
-        if self.life.state != "warm" and self.leaving:
-            self.leaving = False
+        if self.life.state != "warm":
+            self.leaving = self._unload_due = False
         if not self.leaving:
             self._returned.set()
         if self.life is not before:

@@ -1,0 +1,285 @@
+"""The composition root: one node out of settings, a state directory and a clock.
+
+Order of `open` is order of need: the lock first, since everything below it is ours alone from then on; what
+fails leaves nothing half-open. `close` goes the other way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from relaydesk import __version__
+from relaydesk.config.load import Loaded
+from relaydesk.config.paths import Paths
+from relaydesk.core.errors import Fault
+from relaydesk.core.events import PhaseChanged
+from relaydesk.core.ports import Clock, Rng
+from relaydesk.core.text import SafeText
+from relaydesk.core.tls.names import parse_name
+from relaydesk.core.view.sections import MetaView, Phase
+from relaydesk.engine.access.keys import Authenticator
+from relaydesk.engine.alerts import AlertBoard
+from relaydesk.engine.bus import Bus
+from relaydesk.engine.dispatch import Dispatcher
+from relaydesk.engine.gateway.journal import Journal
+from relaydesk.engine.gateway.service import Gateway
+from relaydesk.engine.health import Health
+from relaydesk.engine.infer.rundir import private_directory, reap_strays
+from relaydesk.engine.jobs import JobBoard
+from relaydesk.engine.local import LocalNode
+from relaydesk.engine.logbook import LogBook
+from relaydesk.engine.looplag import LoopLag
+from relaydesk.engine.node_commands import NodeCommands
+from relaydesk.engine.pool.limits import Limits
+from relaydesk.engine.pool.model_commands import ModelCommands
+from relaydesk.engine.pool.pool import Pool
+from relaydesk.engine.pool.registry import Registry
+from relaydesk.engine.pool.starter import EngineStarter
+from relaydesk.engine.pool.views import models_view, workers_view
+from relaydesk.engine.projector import Projector
+from relaydesk.engine.pull.service import PullService
+from relaydesk.engine.supervisor import Supervisor
+from relaydesk.engine.tasks import cancel_and_wait, spawn
+from relaydesk.engine.tls.service import TlsService, Topic
+from relaydesk.engine.watch import WatchHub
+from relaydesk.store.db import Database
+from relaydesk.store.lock import StateLock
+from relaydesk.store.measured import MeasuredRepo
+from relaydesk.store.meta import NODE_ID, MetaRepo
+from relaydesk.store.models import ModelsRepo
+from relaydesk.store.secrets import FileSecrets
+
+_log: Final = logging.getLogger(__name__)
+
+# After the drain time, for error frames to reach their clients.
+_LAST_WORDS_S: Final = 2.0
+
+_STOPPING: Final = Fault("shutting_down", "the hub is stopping", "send the request again soon", retry_after=5)
+
+
+class Node:
+    """One running relaydesk, without its listeners. Make it inside the loop.
+
+    ``metrics`` opens the engines' own counters: for tests only.
+    """
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        paths: Paths,
+        book: LogBook,
+        clock: Clock,
+        rng: Rng,
+        environ: Mapping[str, str],
+        *,
+        metrics: bool = False,
+    ) -> None:
+        self.loaded = loaded
+        self.paths = paths
+        self.clock = clock
+        self.rng = rng
+        self.phase: Phase = "starting"
+        self.listening: tuple[str, ...] = ()
+        self.node_id = ""
+        self.stop_requested = asyncio.Event()
+        self.bus = Bus()
+        self.alerts = AlertBoard(clock, self.bus)
+        self.supervisor = Supervisor(clock, self.alerts)
+        self.journal = Journal(clock, self.bus)
+        self.lag = LoopLag(clock)
+        self.dispatcher = Dispatcher()
+        self.tls: TlsService | None = None
+        self._book = book
+        self._environ = environ
+        self._started_at_ms = clock.wall_ms()
+        self._lock = StateLock(paths.state)
+        self._database = Database(paths.database)
+        self._secrets = FileSecrets(paths.state)
+        self._jobs = JobBoard(clock, rng, self.bus)
+        self._pulls = PullService(paths.models, clock, environ=environ)
+        self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)
+        starter = EngineStarter(
+            self.workers_dir, loaded.settings.threads, rng, clock, self._secrets.get, metrics=metrics
+        )
+        self.pool = Pool(
+            self.registry, starter, loaded.settings.host_memory_mb, self._limits, clock, self.bus
+        )
+        self.gateway = Gateway(self.pool, self.journal, clock, rng, self.accepting)
+        self.health = Health(self.journal, self.lag, self.pool, self.bus)
+        self.projector = Projector(
+            clock,
+            {
+                "meta": self.meta,
+                "models": lambda: models_view(self.pool),
+                "workers": lambda: workers_view(self.pool),
+                "requests": self.journal.view,
+                "keys": lambda: self.authenticator.view(),
+                "health": self.health.view,
+                "log": book.view,
+                "alerts": self.alerts.view,
+                "jobs": self._jobs.view,
+            },
+        )
+        self.watch_hub = WatchHub(self.bus, self.projector)
+        self.api = LocalNode(self.projector, self.watch_hub, self.dispatcher)
+        self.authenticator: Authenticator
+
+    @property
+    def workers_dir(self) -> Path:
+        """Where workers' sockets are: private, and short enough for a socket's path."""
+        return self.paths.runtime / "workers"
+
+    def accepting(self) -> bool:
+        """Whether new requests are taken."""
+        return self.phase == "ready"
+
+    async def open(self) -> None:
+        """Take the state directory and make everything ready but the listeners.
+
+        Raises `FaultError`, with everything closed again.
+        """
+        try:
+            await asyncio.to_thread(self._lock.acquire)
+            await self._open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> None:
+        settings = self.loaded.settings
+        self._book.attach(self.bus)
+        # The projector listens itself: the watch hub does only while it runs.
+        self.bus.listen(self.projector.take)
+        await self._database.open()
+        meta = MetaRepo(self._database)
+        self.node_id = await meta.put_first(NODE_ID, self.rng.token_bytes(8).hex())
+        await asyncio.to_thread(self._secrets.prepare)
+        self.authenticator = await asyncio.to_thread(
+            Authenticator.open, settings.api_key, self._secrets, self.clock, self.rng, self.bus
+        )
+        if settings.tls_on:
+            self.tls = self._make_tls()
+            await asyncio.to_thread(self.tls.prepare)
+        await asyncio.to_thread(private_directory, self.workers_dir)
+        strays = await asyncio.to_thread(reap_strays, self.workers_dir)
+        if strays:
+            _log.warning("ended %d engine processes that a dead node had left", strays)
+        await self.registry.open()
+        ModelCommands(
+            self.pool, self._pulls, self._jobs, self.paths.models, self.clock, self._environ
+        ).register(self.dispatcher)
+        NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
+        for warning in self.loaded.warnings:
+            _log.warning("%s", warning)
+        for service in (self.watch_hub, self.lag, self.health):
+            self.supervisor.add(service)
+        if self.tls is not None:
+            self.supervisor.add(_Certificates(self.tls))
+
+    def ready(self, listening: tuple[str, ...]) -> None:
+        """The listeners are open: take requests, and load what is to be loaded ahead."""
+        self.listening = listening
+        self._enter("ready")
+        for entry in self.registry.entries():
+            if entry.spec.preload and (denied := self.pool.runner(entry.spec.name).want(force=False)):
+                _log.warning("%s is not loaded ahead: %s", entry.spec.name, denied.sentence)
+
+    def relisten(self) -> None:
+        """What meta shows has changed."""
+        self.bus.publish(PhaseChanged())
+
+    async def drain(self, hurry: asyncio.Event) -> None:
+        """Take no new work and let running answers end, for the drain time or until ``hurry``."""
+        if self.phase in ("draining", "stopped"):
+            return
+        self._enter("draining")
+        empty = spawn(self.journal.wait_empty(), name="drain")
+        hurried = spawn(_until(hurry), name="second signal")
+        await asyncio.wait(
+            [empty, hurried],
+            timeout=self.loaded.settings.drain_timeout,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        await cancel_and_wait(hurried)
+        if self.journal.in_flight:
+            _log.warning("%d requests are ended with an error", self.journal.in_flight)
+            self.pool.refuse_all(_STOPPING)
+            await self.pool.close()
+            await asyncio.wait([empty], timeout=_LAST_WORDS_S)
+        await cancel_and_wait(empty)
+
+    async def close(self) -> None:
+        """End engines and jobs, close the store, let go of the state directory."""
+        self._enter("stopped")
+        await self._jobs.close()
+        await self._pulls.close()
+        await self.pool.close()
+        await self._database.close()
+        self._lock.release()
+
+    def take(self, loaded: Loaded) -> None:
+        """Go on with changed settings."""
+        self.loaded = loaded
+        self.pool.memory.pretend_mib = loaded.settings.host_memory_mb
+        logging.getLogger().setLevel(loaded.settings.log_level.upper())
+
+    def meta(self) -> MetaView:
+        """Which node this is."""
+        tls = self.tls
+        return MetaView(
+            node=self.node_id,
+            version=__version__,
+            pid=os.getpid(),
+            started_at_ms=self._started_at_ms,
+            phase=self.phase,
+            listening=self.listening,
+            fingerprint=tls.fingerprint if tls is not None else "",
+            ca_path=str(tls.ca_path) if tls is not None and tls.ca_path is not None else "",
+            state_dir=str(self.paths.state),
+        )
+
+    def _enter(self, phase: Phase) -> None:
+        if self.phase != phase:
+            self.phase = phase
+            self.bus.publish(PhaseChanged())
+
+    def _limits(self) -> Limits:
+        settings = self.loaded.settings
+        keep = settings.keep_alive
+        return Limits(settings.load_timeout, -1 if keep < 0 else round(keep), settings.queue)
+
+    def _make_tls(self) -> TlsService:
+        settings = self.loaded.settings
+        names = [parse_name(each) for each in settings.tls_names]
+        return TlsService(
+            self.paths.state, None, names, settings.tls_cert, settings.tls_key, self.clock, self._tls_alert
+        )
+
+    def _tls_alert(self, topic: Topic, sentence: SafeText) -> None:
+        if topic == "unknown-name":
+            _log.warning("%s", sentence)
+        elif sentence:
+            self.alerts.raise_alert(f"tls_{topic.replace('-', '_')}", sentence, "", subject="hub")
+        else:
+            self.alerts.clear(f"tls_{topic.replace('-', '_')}", subject="hub")
+
+
+class _Certificates:
+    """The certificate's upkeep as a service."""
+
+    name = "certificates"
+
+    def __init__(self, tls: TlsService) -> None:
+        self._tls = tls
+
+    async def run(self) -> None:
+        await self._tls.run()
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()

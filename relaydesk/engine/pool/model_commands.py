@@ -1,0 +1,252 @@
+"""The commands about models, carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from relaydesk.core.codec import to_builtins
+from relaydesk.core.commands import (
+    AddModel,
+    DiscoverModels,
+    FitModel,
+    LoadModel,
+    Outcome,
+    PullModel,
+    RemoveModel,
+    SetModel,
+    UnloadModel,
+)
+from relaydesk.core.errors import EnvError, Fault, FaultError, LocalError
+from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.ports import Clock
+from relaydesk.engine.dispatch import Dispatcher
+from relaydesk.engine.jobs import Job, JobBoard
+from relaydesk.engine.pool.pool import Pool
+from relaydesk.engine.pool.registry import EDITABLE
+from relaydesk.engine.pull.add import look_at
+from relaydesk.engine.pull.discover import discover
+from relaydesk.engine.pull.pulled import Progress, PulledModel
+from relaydesk.engine.pull.service import PullService
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ModelCommands:
+    """Handlers for every command that is about a model."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        pulls: PullService,
+        jobs: JobBoard,
+        model_dir: Path,
+        clock: Clock,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._pool = pool
+        self._pulls = pulls
+        self._jobs = jobs
+        self._model_dir = model_dir
+        self._clock = clock
+        self._environ = environ
+
+    def register(self, dispatcher: Dispatcher) -> None:
+        """Offer all handlers."""
+        dispatcher.on(AddModel, self.add)
+        dispatcher.on(PullModel, self.pull)
+        dispatcher.on(SetModel, self.set)
+        dispatcher.on(RemoveModel, self.remove)
+        dispatcher.on(LoadModel, self.load)
+        dispatcher.on(UnloadModel, self.unload)
+        dispatcher.on(FitModel, self.fit)
+        dispatcher.on(DiscoverModels, self.discover)
+
+    async def add(self, command: AddModel) -> Outcome:
+        spec = msgspec.structs.replace(command.spec, owned=False, sha256="")
+        if spec.kind != "url":
+            found = await look_at(spec.path)
+            spec = msgspec.structs.replace(
+                spec,
+                name=spec.name or self._free_name(found.suggested_name),
+                path=str(found.path),
+                size_bytes=found.size,
+                projector=spec.projector or (str(found.projector) if found.projector else ""),
+                source=spec.source or str(found.path),
+            )
+        elif not spec.name:
+            raise LocalError("invalid_request", "a server's model needs a name", "give --name", param="name")
+        entry = await self._pool.registry.add(spec)
+        return Outcome(ok=True, value=to_builtins(entry.spec))
+
+    async def pull(self, command: PullModel) -> Outcome:
+        unknown = set(command.changes) - EDITABLE
+        if unknown:
+            raise LocalError(
+                "invalid_request", f"a model has no setting {min(unknown)!r}", param=min(unknown)
+            )
+        if command.name:
+            self._require_free(command.name)
+
+        async def work(job: Job) -> None:
+            def tell(progress: Progress) -> None:
+                job.progress(progress.done, progress.total, round(progress.rate), progress.stage)
+
+            pulled = await self._pulls.pull(command.reference, on_progress=tell)
+            await self._register_pulled(command, pulled, job)
+
+        return Outcome(ok=True, job=self._jobs.start("pull", command.reference, work))
+
+    async def _register_pulled(self, command: PullModel, pulled: PulledModel, job: Job) -> None:
+        known = next(
+            (
+                entry.spec
+                for entry in self._pool.registry.entries()
+                if entry.spec.path == str(pulled.path) and command.name in ("", entry.spec.name)
+            ),
+            None,
+        )
+        if known is not None:
+            if command.changes:
+                await self._pool.registry.change(known.name, command.changes)
+            job.progress(pulled.size, pulled.size, 0, f"{known.name} is registered already")
+            return
+        spec = ModelSpec(
+            name=command.name or self._free_name(pulled.suggested_name),
+            path=str(pulled.path),
+            projector=str(pulled.projector) if pulled.projector else "",
+            owned=True,
+            source=pulled.source,
+            size_bytes=pulled.size,
+            sha256=pulled.sha256,
+        )
+        try:
+            spec = msgspec.convert({**msgspec.to_builtins(spec), **command.changes}, ModelSpec)
+        except msgspec.ValidationError as error:
+            raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
+        entry = await self._pool.registry.add(spec)
+        job.progress(pulled.size, pulled.size, 0, f"registered as {entry.spec.name}")
+
+    async def set(self, command: SetModel) -> Outcome:
+        entry = await self._pool.registry.change(command.name, command.changes)
+        loaded = self._pool.runner(entry.spec.name).life.state in ("warm", "loading")
+        note = "it counts from the next load" if loaded and set(command.changes) - _AT_ONCE else ""
+        return Outcome(ok=True, value={"spec": to_builtins(entry.spec), "note": note})
+
+    async def remove(self, command: RemoveModel) -> Outcome:
+        spec = self._pool.registry.entry(command.name).spec
+        runner = self._pool.runner(spec.name)
+        if runner.life.state in ("warm", "loading") and (denied := runner.unload(force=False)) is not None:
+            raise _error(denied)
+        await runner.settled()
+        self._pool.forget(spec.name)
+        await self._pool.registry.remove(spec.name)
+        deleted = await asyncio.to_thread(self._delete_owned, spec) if self._may_delete(spec) else []
+        return Outcome(ok=True, value={"name": spec.name, "deleted": deleted})
+
+    async def load(self, command: LoadModel) -> Outcome:
+        entry = self._pool.registry.entry(command.name)
+        name = entry.spec.name
+        if (unfit := self._pool.unfit(entry)) is not None and not self._pool.is_warm(name):
+            raise _error(unfit)
+
+        async def work(job: Job) -> None:
+            runner = self._pool.runner(name)
+            if (denied := runner.want(force=True)) is not None:
+                raise _error(denied)
+            while runner.life.state == "loading":
+                job.progress(round(runner.life.progress * 1000), 1000)
+                await asyncio.sleep(0.1)
+            if runner.life.state != "warm":
+                fault = runner.life.error or Fault("model_load_failed", f"{name} did not stay loaded")
+                raise _error(fault)
+            job.progress(1000, 1000, 0, f"{name} is loaded")
+
+        return Outcome(ok=True, job=self._jobs.start("load", name, work))
+
+    async def unload(self, command: UnloadModel) -> Outcome:
+        name = self._pool.registry.entry(command.name).spec.name
+        runner = self._pool.runner(name)
+        if runner.life.state not in ("warm", "loading", "unavailable"):
+            return Outcome(ok=True, value={"name": name, "note": "it was not loaded"})
+        if runner.unload(force=False) is None:
+            await runner.settled()
+            return Outcome(ok=True, value={"name": name, "note": "unloaded"})
+        runner.unload_when_idle()
+        return Outcome(ok=True, value={"name": name, "note": "it is in use: unloaded when its requests end"})
+
+    async def fit(self, command: FitModel) -> Outcome:
+        report = self._pool.fit_report(self._pool.registry.entry(command.name))
+        return Outcome(ok=True, value=to_builtins(report))
+
+    async def discover(self, _command: DiscoverModels) -> Outcome:
+        home = Path(self._environ.get("HOME", "/"))
+        known = {entry.spec.path for entry in self._pool.registry.entries()}
+        found = await discover(self._environ, home, self._clock)
+        rows: list[dict[str, Any]] = [
+            {
+                "name": each.name,
+                "path": str(each.path),
+                "size_bytes": each.size,
+                "source": each.source,
+                "registered": str(each.path) in known,
+            }
+            for each in found
+        ]
+        return Outcome(ok=True, value=rows)
+
+    def _free_name(self, wanted: str) -> str:
+        taken = {each for name in self._pool.registry.names() for each in (name.name, *name.aliases)}
+        name, number = wanted, 2
+        while name in taken:
+            name, number = f"{wanted}-{number}", number + 1
+        return name
+
+    def _require_free(self, name: str) -> None:
+        if any(name in (each.name, *each.aliases) for each in self._pool.registry.names()):
+            raise LocalError(
+                "conflict", f"the name {name} is taken", "choose another with --name", param="name"
+            )
+
+    def _may_delete(self, spec: ModelSpec) -> bool:
+        """Only a file we wrote, in the folder we write to, that no other model uses."""
+        if not spec.owned or self._model_dir.resolve() not in Path(spec.path).resolve().parents:
+            return False
+        return all(entry.spec.path != spec.path for entry in self._pool.registry.entries())
+
+    def _delete_owned(self, spec: ModelSpec) -> list[str]:
+        from relaydesk.engine.pull.siblings import parts_of
+
+        try:
+            files = list(parts_of(Path(spec.path)))
+        except FaultError:
+            files = [Path(spec.path)]
+        if spec.projector and self._model_dir.resolve() in Path(spec.projector).resolve().parents:
+            files.append(Path(spec.projector))
+        deleted = []
+        for file in files:
+            try:
+                file.unlink()
+                deleted.append(str(file))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise EnvError(
+                    "storage_failed",
+                    f"{spec.name} is forgotten, but {file} could not be deleted ({error.strerror})",
+                    "delete it by hand",
+                ) from error
+        return deleted
+
+
+# What a loaded engine does not need to be restarted for.
+_AT_ONCE: Final = frozenset({"aliases", "keep_alive_s", "preload", "host_only", "url_key_secret"})
+
+
+def _error(fault: Fault) -> LocalError:
+    return LocalError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)

@@ -1,0 +1,104 @@
+"""What fronts see of the pool."""
+
+from __future__ import annotations
+
+from relaydesk.core.codec import fault_view
+from relaydesk.core.pool.lifecycle import PublicState, public_state
+from relaydesk.core.pool.memory import HostMemory
+from relaydesk.core.pool.placement import HOST
+from relaydesk.core.text import safe_text
+from relaydesk.core.view.node_view import WorkersView
+from relaydesk.core.view.sections import ModelsView, ModelView, WorkerView
+from relaydesk.engine.pool.pool import Pool
+from relaydesk.engine.pool.registry import Entry
+from relaydesk.engine.pool.runner import ModelRunner
+
+# A far server's answers come from no machine of the pool.
+SERVER = "server"
+
+
+def models_view(pool: Pool) -> ModelsView:
+    """Every registered model, by name, with the memory they compete for."""
+    memory = pool.memory.read()
+    models = tuple(_model(pool, entry, memory) for entry in pool.registry.entries())
+    return ModelsView(pool.memory.view(), models)
+
+
+def workers_view(pool: Pool) -> WorkersView:
+    """Every engine that is loaded."""
+    return WorkersView(tuple(_worker(pool, runner) for runner in pool.runners() if runner.running))
+
+
+def _model(pool: Pool, entry: Entry, memory: HostMemory) -> ModelView:
+    spec, header = entry.spec, entry.header
+    runner = pool.runner(spec.name)
+    life = runner.life
+    standing = pool.standing(entry, memory)
+    state, fits, reason = _state(pool, entry, runner, memory)
+    where = SERVER if spec.kind == "url" else HOST
+    return ModelView(
+        name=spec.name,
+        state=state,
+        fits=fits,
+        fit_reason=safe_text(reason, 512),
+        placement=where if fits else "",
+        context_length=pool.context(entry),
+        aliases=spec.aliases,
+        kind=spec.kind,
+        progress=life.progress if state == "loading" else None,
+        slots=spec.slots,
+        in_flight=life.in_flight,
+        queued=life.waiting + (runner.slots.waiting if runner.slots is not None else 0),
+        need_mib=standing.need.mib if standing is not None else 0,
+        measured=standing.need.measured if standing is not None else False,
+        size_bytes=spec.size_bytes,
+        quantization=safe_text(header.file_type if header is not None else "", 32),
+        architecture=header.architecture if header is not None else safe_text(""),
+        source=safe_text(spec.source),
+        host_only=spec.host_only,
+        preload=spec.preload,
+        keep_alive_s=pool.keep_alive_s(spec.name),
+        last_used_at_ms=runner.last_used_at_ms,
+        added_at_ms=spec.added_ms,
+        fault=fault_view(life.error) if life.error is not None and state == "unavailable" else None,
+    )
+
+
+def _state(
+    pool: Pool, entry: Entry, runner: ModelRunner, memory: HostMemory
+) -> tuple[PublicState, bool, str]:
+    """State, whether it fits, and why not.
+
+    A model that only waits for others to fall idle does not fit now, but a request for it will be served:
+    it stays ``cold``, so that a busy pool does not empty clients' pickers.
+    """
+    life = runner.life
+    if life.state in ("warm", "loading") or (life.state == "unavailable" and life.restarting):
+        return public_state(life), True, ""
+    unfit = pool.unfit(entry, memory)
+    if unfit is not None:
+        return "unavailable", False, unfit.message
+    if life.state == "unavailable" and life.error is not None:
+        return "unavailable", False, life.error.message
+    standing = pool.standing(entry, memory)
+    if standing is not None and standing.decision.verdict == "wait":
+        return "cold", False, "it will be loaded once models in use fall idle"
+    return "cold", True, ""
+
+
+def _worker(pool: Pool, runner: ModelRunner) -> WorkerView:
+    running = runner.running
+    assert running is not None
+    entry = pool.registry.entry(runner.name)
+    return WorkerView(
+        model=runner.name,
+        kind=entry.spec.kind,
+        state=public_state(runner.life),
+        url=running.url,
+        pid=running.pid,
+        memory_mb=runner.memory_mb,
+        slots=runner.slots.count if runner.slots is not None else 0,
+        busy=runner.slots.busy if runner.slots is not None else 0,
+        started_at_ms=runner.started_at_ms,
+        restarts=runner.restarts,
+    )

@@ -1,0 +1,71 @@
+"""``relaydesk serve``: a headless node."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+
+import click
+
+from relaydesk.surfaces.cli.settings import load_settings, settings_flags
+
+
+@click.command()
+@settings_flags
+def serve(**flags: str | None) -> None:
+    """Run a headless node until it is told to stop.
+
+    Prints once: where it listens, the CA's fingerprint, and, on the run that made it, the API key.
+    """
+    loaded = load_settings(flags)
+    # The heavy half of the program is loaded only where a node really runs.
+    import uvloop
+
+    from relaydesk.config.paths import resolve
+    from relaydesk.engine.clock import SystemClock, SystemRng
+    from relaydesk.engine.logbook import LogBook, install
+    from relaydesk.engine.node import Node
+    from relaydesk.surfaces.host import Host
+
+    book = LogBook()
+    install(book, level=getattr(logging, loaded.settings.log_level.upper()), stderr=True)
+    paths = resolve(loaded.settings)
+    # A test may open the engines' counters; it is no setting, so that nobody opens them by mistake.
+    metrics = os.environ.get("RELAYDESK_TEST_METRICS") == "1"
+
+    def announce(node: Node) -> None:
+        for line in _announcement(node):
+            click.echo(line)
+        # What lives as long as the process need not be walked by the collector again.
+        gc.collect()
+        gc.freeze()
+
+    async def main() -> None:
+        host = Host(loaded, paths, book, SystemClock(), SystemRng(), dict(os.environ), metrics=metrics)
+        host.install_signals()
+        await host.run(announce)
+
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    uvloop.run(main())
+
+
+def _announcement(node: object) -> list[str]:
+    from relaydesk.engine.node import Node
+
+    assert isinstance(node, Node)
+    lines = [f"listening on {url}" for url in node.listening]
+    meta = node.meta()
+    if meta.fingerprint:
+        lines.append(f"CA SHA-256 fingerprint {meta.fingerprint}")
+        lines.append(f"CA file for clients {meta.ca_path}")
+    if node.authenticator.created:
+        if os.environ.get("JOURNAL_STREAM"):
+            # A journal is kept and shipped elsewhere: no place for a secret.
+            lines.append("a new API key was made: `relaydesk token --api` shows it")
+        else:
+            lines.append(f"API key (shown only now) {node.authenticator.secret()}")
+    if not node.registry.names():
+        lines.append("no model yet: `relaydesk model pull smollm2` gets a small one")
+    return lines
