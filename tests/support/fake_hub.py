@@ -72,7 +72,7 @@ class FakeHub:
         app.router.add_get("/api/models/{owner}/{repo}", self._list)
         app.router.add_get("/{owner}/{repo}/resolve/{revision}/{path:.+}", self._file)
         app.router.add_get("/cdn/{path:.+}", self._content)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.01)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -137,7 +137,7 @@ class FakeHub:
         target = self.redirect or (self.cdn.url + "/cdn/" + request.match_info["path"] if self.cdn else None)
         if target is not None:
             self._note(request)
-            raise web.HTTPFound(target, headers={"X-Repo-Commit": COMMIT})
+            return web.Response(status=302, headers={"X-Repo-Commit": COMMIT, "Location": target})
         return await self._content(request)
 
     async def _content(self, request: web.Request) -> web.StreamResponse:

@@ -80,13 +80,15 @@ class _Look:
 
     def spend(self) -> None:
         self._entries += 1
-        if self._entries > MAX_ENTRIES or len(self.found) >= MAX_FOUND or self._clock.mono() > self._until:
+        if self._entries > MAX_ENTRIES or self._clock.mono() > self._until:
             raise _Enough
 
     def offer(
         self, path: Path, source: Source, names: tuple[str, ...], projector: Path | None = None
     ) -> None:
         """Take a file up if it is a model nobody offered yet."""
+        if len(self.found) >= MAX_FOUND:
+            raise _Enough
         try:
             files = parts_of(path)
             sizes = [_gguf_size(file, self._seen if file is files[0] else set()) for file in files]

@@ -67,7 +67,7 @@ class PullService:
         if job is None:
             job = self._jobs[key] = _Job()
             job.task = spawn(self._run(wanted, job, projector), name=f"pull {wanted}")
-            job.task.add_done_callback(lambda _: self._jobs.pop(key, None))
+            job.task.add_done_callback(lambda _: self._forget(key, job))
         elif job.last is not None:
             on_progress(job.last)
         assert job.task is not None
@@ -77,8 +77,13 @@ class PullService:
         finally:
             job.listeners.remove(on_progress)
             if not job.listeners:
-                self._jobs.pop(key, None)
+                self._forget(key, job)
                 await cancel_and_wait(job.task)
+
+    def _forget(self, key: tuple[str, bool], job: _Job) -> None:
+        """Let the next caller start anew; a later job under the same key stays."""
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
 
     async def close(self) -> None:
         """Stop every pull."""

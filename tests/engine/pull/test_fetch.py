@@ -16,7 +16,7 @@ from relaydesk.engine.pull.fetch import Fetcher, Remote
 from relaydesk.engine.pull.meter import Meter
 from relaydesk.engine.pull.part import Binding, PartFile
 from relaydesk.engine.pull.pulled import Progress
-from tests.support.fake_hub import FakeHub, git_blob, gguf_bytes
+from tests.support.fake_hub import FakeHub, gguf_bytes, git_blob
 
 SIZE = 3_000_001
 CONTENT = gguf_bytes(SIZE)
@@ -240,7 +240,7 @@ async def test_a_redirect_back_home_gets_no_token_either(rig: Rig) -> None:
     assert [one.authorization for one in rig.hub.fetched] == [f"Bearer {TOKEN}", None]
 
 
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://x/y", "http://[", "//"])
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://x/y", "http://[", "http:///x"])
 async def test_hostile_redirects(rig: Rig, target: str) -> None:
     rig.hub.redirect = target
     error = await rig.refused()
