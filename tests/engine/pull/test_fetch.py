@@ -240,7 +240,7 @@ async def test_a_redirect_back_home_gets_no_token_either(rig: Rig) -> None:
     assert [one.authorization for one in rig.hub.fetched] == [f"Bearer {TOKEN}", None]
 
 
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://x/y", "http://[", "http:///x"])
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://x/y", "http://[", "data:,x"])
 async def test_hostile_redirects(rig: Rig, target: str) -> None:
     rig.hub.redirect = target
     error = await rig.refused()
