@@ -36,6 +36,10 @@ def safe_text(text: str, limit: int = DEFAULT_LIMIT) -> SafeText:
     """
     if limit < 1:
         raise ValueError("limit must be at least 1")
+    # ``isprintable`` is false for exactly the categories dropped below and for spaces other than U+0020, so
+    # that text that is safe already, nearly all there is, costs no walk.
+    if len(text) <= limit and text.isprintable() and "  " not in text and text == text.strip(" "):
+        return SafeText(text)
     # Nothing past this bound can matter to the result, and a megabyte must not be walked on the loop.
     head = text[: limit * 4 + 64]
     kept: list[str] = []
@@ -56,3 +60,15 @@ def safe_text(text: str, limit: int = DEFAULT_LIMIT) -> SafeText:
     if len(result) > limit or len(head) < len(text):
         result = result[: limit - 1].rstrip() + ELLIPSIS
     return SafeText(result)
+
+
+def safe_piece(text: str) -> str:
+    """A piece of a longer text for a terminal: spaces and line ends stay, nothing else invisible does.
+
+    For an answer shown as it streams, where a piece may begin or end with a space.
+    """
+    return "".join(
+        char if char in " \n" else " " if char.isspace() else char
+        for char in text
+        if char.isspace() or unicodedata.category(char) not in _DROPPED
+    )

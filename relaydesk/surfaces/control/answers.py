@@ -47,7 +47,7 @@ async def read_object(request: web.Request) -> dict[str, Any]:
     if not data.strip():
         return {}
     try:
-        value = decode(data, object)
+        value: Any = msgspec.json.decode(data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise LocalError("invalid_json", f"the body is not JSON ({error})", "send one JSON object") from None
     if not isinstance(value, dict):

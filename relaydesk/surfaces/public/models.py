@@ -39,6 +39,6 @@ def _entry(model: ModelView) -> ModelEntry:
         context_length=model.context_length,
         state=model.state,
         fits=model.fits,
-        fit_reason=model.fit_reason,
+        fit_reason=str(model.fit_reason),
         placement=model.placement,
     )
