@@ -12,9 +12,13 @@ QUESTION: Final = "In one sentence: what is a relay?"
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Need no terminal: print what happened, exit 0 only if all of it worked.")
+@click.option(
+    "--once", is_flag=True, help="Need no terminal: print what happened, exit 0 only if all of it worked."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, on the last line.")
-@click.option("--tokens", type=click.IntRange(1, 512), default=48, show_default=True, help="Length of the answer.")
+@click.option(
+    "--tokens", type=click.IntRange(1, 512), default=48, show_default=True, help="Length of the answer."
+)
 def demo(once: bool, as_json: bool, tokens: int) -> int:
     """Start a temporary node, fetch a small model (98 MB, kept for next time), and chat with it over TLS.
 

@@ -120,7 +120,7 @@ def _columns() -> int:
 
 
 def progress_line(job: JobView, *, bar: bool = True) -> str:
-    """One line: subject, share, amounts, rate, time left. Loads count in per mille, everything else bytes."""
+    """One line: subject, share, and for a pull, which counts bytes, amounts, rate and time left."""
     parts = [str(job.subject)]
     if job.total > 0:
         share = min(1.0, job.done / job.total)
@@ -128,7 +128,7 @@ def progress_line(job: JobView, *, bar: bool = True) -> str:
             full = round(share * _BAR)
             parts.append("█" * full + "░" * (_BAR - full))
         parts.append(f"{share:4.0%}")
-    if job.kind != "load" and job.done:
+    if job.kind == "pull" and job.done:
         parts.append(f"{size(job.done)} of {size(job.total)}" if job.total else size(job.done))
         if job.rate_per_s:
             parts.append(f"{size(job.rate_per_s)}/s")

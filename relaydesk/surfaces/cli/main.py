@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ VERBS: Final = (
     Verb("tls", f"{_HERE}.tls:tls", "the node's own certificate authority"),
 )
 _INTERRUPTED: Final = 130
+# What a write to stdout or stderr may end with; errors of files carry their name.
+_OUTPUT_ERRORS: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 _HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 
@@ -64,6 +67,8 @@ def cli(ctx: click.Context, config_path: Path | None, version: bool) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command line ``argv`` (with the program's name first) and return its exit code."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller (`>&-`)
+        sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         # A terminal that is not UTF-8 gets question marks rather than a traceback.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -94,9 +99,9 @@ def _run(program: str, args: list[str]) -> int:
     except FaultError as error:
         _debug(error)
         return _say(error.fault.sentence, error.fault.rule.exit)
-    except BrokenPipeError:
-        raise
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
+            raise
         _debug(error)
         detail = " ".join(str(error).split())[:200]
         what = f"{type(error).__name__}: {detail}" if detail else type(error).__name__

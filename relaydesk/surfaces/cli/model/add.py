@@ -23,7 +23,7 @@ _ADD_S = 600.0
 @click.command()
 @click.argument("source", metavar="PATH|URL")
 @name_option
-@field_options(without=frozenset({"url"}))
+@field_options(without=frozenset({"path", "url"}))
 @attach_option
 def add(source: str, name: str | None, attach: Path | None, **options: Any) -> None:
     """Register a GGUF file where it is, or a server at URL that speaks OpenAI's API.

@@ -108,11 +108,11 @@ FIELDS: Final[tuple[Field, ...]] = (
     Field(
         "ctx",
         "ctx",
-        _whole(0, 1 << 24),
+        _whole(0, 1 << 22),
         "TOKENS",
         "What one request can use; 0: the model's own, at most 4096.",
     ),
-    Field("slots", "slots", _whole(1, 256), "N", "Requests that run at once [4]."),
+    Field("slots", "slots", _whole(1, 64), "N", "Requests that run at once [4]."),
     Field("kv_k", "kv-k", _kv_type, "TYPE", "Type of the cache's keys [f16]; q8_0 halves it."),
     Field("kv_v", "kv-v", _kv_type, "TYPE", "Type of the cache's values [f16]."),
     Field("template", "template", _path, "FILE", "Chat template (Jinja) in place of the model's own."),
@@ -129,6 +129,7 @@ FIELDS: Final[tuple[Field, ...]] = (
     Field("preload", "preload", _word, "", "Load it when the node starts.", switch=True),
     Field("spill", "spill", _word, "", "Let layers that no GPU has room for run from RAM.", switch=True),
     Field("host_only", "host-only", _word, "", "Never leave this machine, not even as a shard.", switch=True),
+    Field("path", "path", _path, "FILE", "Where its file is, after it was moved."),
     Field("url", "url", str, "URL", "For a model on another server: where that is."),
     Field("url_model", "url-model", str, "NAME", "For a model on another server: its name there."),
 )

@@ -18,7 +18,7 @@ from relaydesk.surfaces.cli.output import say
 @click.command()
 @click.argument("reference", metavar="REF")
 @name_option
-@field_options(without=frozenset({"url", "url_model"}))
+@field_options(without=frozenset({"path", "url", "url_model"}))
 @attach_option
 def pull(reference: str, name: str | None, attach: Path | None, **options: Any) -> None:
     """Fetch the model REF and register it.
@@ -35,4 +35,4 @@ def pull(reference: str, name: str | None, attach: Path | None, **options: Any) 
         else "the same command goes on where it stopped"
     )
     job = follow(node, outcome.job, resumes=resumes)
-    say(f"{job.note or job.subject} is ready to use: see it with `relaydesk model list`")
+    say(f"{job.subject} is fetched and registered: see `relaydesk model list`")

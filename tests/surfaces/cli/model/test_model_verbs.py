@@ -1,0 +1,136 @@
+"""`relaydesk model add, set, rm, list, discover`: what reaches the node, and what people see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaydesk.core.commands import AddModel, DiscoverModels, RemoveModel, SetModel
+from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.text import SafeText
+from relaydesk.core.view.sections import FaultView, MemoryView, ModelsView, ModelView
+
+
+def test_add_a_file_with_everything(
+    cli: Any, node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = "--name tiny --ctx 4096 --slots 2 --kv-k q8_0 --kv-v Q8_0 --template t.jinja --draft d.gguf"
+    more = "--projector p.gguf --gpu-layers -1 --keep-alive -1 --preload --no-spill --host-only"
+    result = cli("model", "add", "m.gguf", *options.split(), *more.split(), "--alias", "a", "--alias", "b,c")
+    assert result.code == 0
+    assert "tiny is registered" in result.out
+    path = str(tmp_path / "m.gguf")
+    assert node.seen == [
+        AddModel(
+            ModelSpec(
+                name="tiny",
+                path=path,
+                source=path,
+                aliases=("a", "b", "c"),
+                ctx=4096,
+                slots=2,
+                kv_k="q8_0",
+                kv_v="q8_0",
+                template=str(tmp_path / "t.jinja"),
+                draft=str(tmp_path / "d.gguf"),
+                projector=str(tmp_path / "p.gguf"),
+                gpu_layers=-1,
+                keep_alive_s=-1,
+                preload=True,
+                spill=False,
+                host_only=True,
+            )
+        )
+    ]
+
+
+def test_add_takes_the_name_from_the_file(cli: Any, node: Any) -> None:
+    assert cli("model", "add", "/models/SmolLM2-135M-Instruct.Q4_1.gguf").code == 0
+    assert node.seen[0].spec == ModelSpec(
+        name="smollm2-135m-instruct.q4_1",
+        path="/models/SmolLM2-135M-Instruct.Q4_1.gguf",
+        source="/models/SmolLM2-135M-Instruct.Q4_1.gguf",
+    )
+
+
+def test_add_another_server(cli: Any, node: Any) -> None:
+    assert cli("model", "add", "https://gpu.lan:8000", "--url-model", "qwen3", "--keep-alive", "0").code == 0
+    spec = node.seen[0].spec
+    assert (spec.kind, spec.url, spec.url_model, spec.name) == (
+        "url",
+        "https://gpu.lan:8000",
+        "qwen3",
+        "qwen3",
+    )
+    assert (spec.path, spec.keep_alive_s) == ("", 0)
+
+
+def test_url_options_do_not_go_with_a_file(cli: Any, node: Any) -> None:
+    result = cli("model", "add", "m.gguf", "--url-model", "x")
+    assert (result.code, node.seen) == (2, [])
+
+
+def test_set_by_pairs_and_options(cli: Any, node: Any) -> None:
+    result = cli(
+        "model", "set", "tiny", "ctx=8192", "keep-alive=1h30m", "preload=no", "alias=", "--slots", "1"
+    )
+    assert result.code == 0
+    changes = {"ctx": 8192, "keep_alive_s": 5400, "preload": False, "aliases": [], "slots": 1}
+    assert node.seen == [SetModel("tiny", changes)]
+
+
+def test_rm_without_a_terminal_needs_yes(cli: Any, node: Any) -> None:
+    result = cli("model", "rm", "tiny")
+    assert (result.code, node.seen) == (4, [])
+    assert result.err.endswith("add --yes if that is wanted\n")
+    assert cli("model", "rm", "tiny", "--yes").code == 0
+    assert node.seen == [RemoveModel("tiny")]
+
+
+def test_list_for_people_and_programs(cli: Any, node: Any) -> None:
+    fault = FaultView("bad_model_file", SafeText("the file is gone"), SafeText("add it again"))
+    rows = (
+        ModelView(
+            "tiny", "loading", True, SafeText(""), "host", 2048, ("t",), progress=0.4, slots=4, need_mib=180,
+            quantization=SafeText("Q4_1"), keep_alive_s=900, source=SafeText("smollm2"),
+        ),
+        ModelView("gone", "unavailable", False, SafeText("no"), "", 0, fault=fault, keep_alive_s=-1),
+    )  # fmt: skip
+    node.views["models"] = ModelsView(MemoryView("gpu", 24_000, 12_000), rows)
+    out = cli("model", "list").out
+    for text in (
+        "tiny (t)",
+        "▲ loading 40%",
+        "~180 MiB",
+        "Q4_1",
+        "15 min",
+        "smollm2",
+        "✗ unavailable",
+        "for ever",
+    ):
+        assert text in out
+    assert "gone: the file is gone. Next: add it again" in out
+    assert "GPU memory: 11.7 GiB free of 23.4 GiB" in out
+    document = cli("model", "list", "--json").json
+    assert [row["name"] for row in document["models"]] == ["tiny", "gone"]
+    assert document["memory"]["free_mib"] == 12_000
+
+
+def test_discover_prints_lines_to_type(cli: Any, node: Any) -> None:
+    found = [
+        {"name": "qwen3", "path": "/a b/q.gguf", "size": 5 << 30, "source": "ollama", "projector": None},
+        {"name": "odd", "path": "/x\x1b[2J.gguf", "size": 1, "source": "hub", "shown": "/x[2J.gguf"},
+    ]
+    node.answer(DiscoverModels, found)
+    out = cli("model", "discover").out
+    assert "qwen3  5.0 GiB  ollama\n  relaydesk model add '/a b/q.gguf' --name qwen3\n" in out
+    assert "\x1b" not in out
+    assert cli("model", "discover", "--json").json["models"][0]["path"] == "/a b/q.gguf"
+
+
+def test_discover_nothing(cli: Any, node: Any) -> None:
+    node.answer(DiscoverModels, [])
+    assert "relaydesk model pull smollm2" in cli("model", "discover").out

@@ -1,0 +1,81 @@
+"""`relaydesk status`: the document as it is, the page for people, and its time budget."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+
+from relaydesk.core.text import SafeText
+from relaydesk.core.view.node_view import WorkersView
+from relaydesk.core.view.sections import Alert, AlertsView, MemoryView, ModelsView, ModelView, WorkerView
+from relaydesk.surfaces.control import light
+
+WARM = ModelView("smollm2", "warm", True, SafeText(""), "host", 2048, in_flight=2, queued=1)
+UNFIT = ModelView("big", "unavailable", False, SafeText('"big" needs about 48000 MB'), "", 8192)
+
+
+def fill(node: Any) -> None:
+    node.views["models"] = ModelsView(MemoryView("ram", 16_000, 9_000), (WARM, UNFIT))
+    node.views["workers"] = WorkersView((WorkerView("smollm2", "xllamacpp", "warm", "unix:/w", 99, 180),))
+    alert = Alert("disk_low", "warning", SafeText("the disk is nearly full"), SafeText("free some space"), 1)
+    node.views["alerts"] = AlertsView((alert,))
+
+
+def test_json_is_the_nodes_document_on_one_line(cli: Any, node: Any) -> None:
+    fill(node)
+    result = cli("status", "--json")
+    assert result.code == 0
+    assert result.out.count("\n") == 1
+    direct = msgspec.json.decode(light.request(node.socket, "GET", "/status")[1])
+    assert {**result.json, "uptime_s": 0} == {**direct, "uptime_s": 0}
+    assert {"operator", "node", "listening", "fingerprint", "uptime_s", "members", "relays"} <= set(
+        result.json
+    )
+    assert result.json["workers"][0]["memory_mb"] == 180
+
+
+def test_people_see_what_matters(cli: Any, node: Any) -> None:
+    fill(node)
+    out = cli("status").out
+    assert "shed is ready · up 1 h 2 min" in out
+    for text in ("https://0.0.0.0:8383", "AB:CD:EF", "/state/tls/ca.pem", "● warm", "2 running, 1 waiting"):
+        assert text in out
+    assert 'big: "big" needs about 48000 MB' in out
+    assert "warning: the disk is nearly full" in out
+    assert "next: free some space" in out
+    assert "\x1b" not in out
+
+
+def test_no_model_says_how_to_get_one(cli: Any, node: Any) -> None:
+    assert "relaydesk model pull smollm2" in cli("status").out
+
+
+def test_no_node_is_code_3_and_says_where_it_looked(cli: Any, state_dir: Any) -> None:
+    result = cli("status")
+    assert (result.code, result.out) == (3, "")
+    assert result.err == (
+        f"relaydesk: no node is running (looked at {state_dir}/control.sock, "
+        f"{state_dir.parent}/system/control.sock): start one with `relaydesk serve`\n"
+    )
+
+
+def test_takes_200_ms_and_imports_nothing_heavy(node: Any) -> None:
+    code = (
+        "import sys; from relaydesk.surfaces.cli.main import run; code = run(['relaydesk', 'status', '--json']);"
+        "heavy = {'aiohttp', 'asyncio', 'cryptography', 'huggingface_hub', 'textual', 'numpy', 'xllamacpp',"
+        "'psutil', 'uvloop'};"
+        "print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert done.stderr == "0 []\n"
+    # Processor time, which is what it costs on an idle machine; the wall clock shows what else runs here.
+    assert min(spent) < 0.2, spent
