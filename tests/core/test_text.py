@@ -81,6 +81,14 @@ def test_a_megabyte_costs_what_its_head_costs() -> None:
     assert time.perf_counter() - started < 0.05
 
 
+def test_printable_means_what_the_short_cut_takes_it_for() -> None:
+    for code in range(0x110000):
+        char = chr(code)
+        if char.isprintable():
+            assert unicodedata.category(char) not in FORBIDDEN
+            assert char == " " or not char.isspace()
+
+
 def test_limit_must_be_positive() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         safe_text("a", 0)
