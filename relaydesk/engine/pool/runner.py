@@ -58,6 +58,7 @@ class ModelRunner:
         # Another model waits for this one's room: it takes no new requests until it has gone.
         self.leaving = False
         self._unload_due = False
+        self._closed = False
         self._clock = clock
         self._start = start
         self._keep_alive_s = keep_alive_s
@@ -141,6 +142,7 @@ class ModelRunner:
 
     async def close(self) -> None:
         """End the engine, whatever it is doing; no process is left."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         if self._load is not None:
@@ -228,7 +230,7 @@ class ModelRunner:
         self.feed(life.Ready(run))
 
     def _on_exit(self, run: int, reason: asyncio.Future[str]) -> None:
-        if self.life.run != run or self.life.state != "warm":
+        if self._closed or self.life.run != run or self.life.state != "warm":
             return
         fault = Fault(
             "engine_failed",
