@@ -74,7 +74,7 @@ def _line_of(key: str, text: str) -> int:
     """Line of a top-level key, 0 where it cannot be told.
 
     `tomllib` keeps no positions. A line that looks like the key's may be inside a multi-line string; it is
-    outside exactly where everything above it is valid TOML by itself and does not have the key yet.
+    outside exactly where everything above it is valid TOML by itself.
     """
     import tomllib
 
@@ -86,11 +86,10 @@ def _line_of(key: str, text: str) -> int:
         if not looks.match(candidate):
             continue
         try:
-            above = tomllib.loads("".join(f"{line}\n" for line in lines[:number]))
+            tomllib.loads("".join(f"{line}\n" for line in lines[:number]))
         except tomllib.TOMLDecodeError:
             continue
-        if key not in above:
-            return number + 1
+        return number + 1
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from relaydesk.core.errors import EnvError
 from relaydesk.store.files import file_error, sync_dir
-from relaydesk.store.sqlite_errors import damaged
+from relaydesk.store.sqlite_errors import damaged, database_error
 
 # "rdsk": in the header of every database of ours, so that no other program's is ever migrated.
 APPLICATION_ID: Final = 0x7264736B
@@ -44,7 +44,7 @@ def inspect(path: Path, newest: int) -> int | None:
     """The version of an existing database, None where there is none yet; changes nothing.
 
     Raises `EnvError` ``storage_failed`` for what relaydesk must not touch: no database, another program's,
-    a damaged one, one from a newer relaydesk. Raises `sqlite3.Error` where SQLite refuses.
+    a damaged or locked one, one from a newer relaydesk.
     """
     try:
         with path.open("rb") as file:
@@ -68,6 +68,11 @@ def inspect(path: Path, newest: int) -> int | None:
     conn = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=2, isolation_level=None)
     try:
         return _inspect(conn, path, newest)
+    except UnicodeDecodeError as exc:  # SQLite's own message quotes a damaged schema
+        raise damaged(path) from exc
+    except sqlite3.Error as exc:
+        # These statements are right: what SQLite has no name for (a file format, a schema) is damage.
+        raise database_error(exc, path) or damaged(path) from exc
     finally:
         conn.close()
 
