@@ -67,13 +67,7 @@ def cli(ctx: click.Context, config_path: Path | None, version: bool) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command line ``argv`` (with the program's name first) and return its exit code."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the caller (`>&-`)
-        sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that is not UTF-8 gets question marks rather than a traceback.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")
+    _prepare_streams()
     program = "relay" if os.path.basename(argv[0]) == "relay" else "relaydesk"
     try:
         code = _run(program, list(argv[1:]))
@@ -84,6 +78,17 @@ def run(argv: Sequence[str]) -> int:
         code = _say(f"the output cannot be written ({error.strerror or error})")
         _discard_output()
     return code
+
+
+def _prepare_streams() -> None:
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller (`>&-`)
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that is not UTF-8 gets question marks rather than a traceback.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
 
 
 def _run(program: str, args: list[str]) -> int:

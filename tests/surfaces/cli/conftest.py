@@ -15,9 +15,17 @@ import pytest
 
 from relaydesk.core.codec import to_builtins
 from relaydesk.core.commands import COMMANDS, CancelJob, Command, Outcome
-from relaydesk.core.view.sections import AlertsView, HealthView, KeysView, LogView, MetaView, RequestsView
 from relaydesk.core.view.node_view import WorkersView
-from relaydesk.core.view.sections import MemoryView, ModelsView
+from relaydesk.core.view.sections import (
+    AlertsView,
+    HealthView,
+    KeysView,
+    LogView,
+    MemoryView,
+    MetaView,
+    ModelsView,
+    RequestsView,
+)
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.dispatch import Dispatcher

@@ -24,7 +24,18 @@ def test_a_good_machine(cli: Any) -> None:
     assert "● ok    Python           3." in result.out
     assert "▲ warn  GPU              is idle\n         next: install this\n" in result.out
     names = [line.split()[2] for line in result.out.splitlines() if "next:" not in line]
-    assert names == "Python settings clock memory state model node port engine GPU".split()
+    assert names == [
+        "Python",
+        "settings",
+        "clock",
+        "memory",
+        "state",
+        "model",
+        "node",
+        "port",
+        "engine",
+        "GPU",
+    ]
 
 
 def test_a_node_that_runs(cli: Any, node: Any) -> None:

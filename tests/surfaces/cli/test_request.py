@@ -11,9 +11,9 @@ from relaydesk.core.text import SafeText
 from relaydesk.core.view.sections import FaultView, RequestView
 
 DONE = RequestView(
-    "req_1", "tiny", "default", "/v1/chat/completions", True, "done", 1, choices=2, queue_ms=3, load_ms=12_345,
-    first_token_ms=80, total_ms=900, prompt_tokens=40, cached_tokens=8, completion_tokens=16, tokens_per_s=19.5,
-    finish_reasons=("stop", "length"), status=200,
+    "req_1", "tiny", "default", "/v1/chat/completions", True, "done", 1, choices=2, queue_ms=3,
+    load_ms=12_345, first_token_ms=80, total_ms=900, prompt_tokens=40, cached_tokens=8, completion_tokens=16,
+    tokens_per_s=19.5, finish_reasons=("stop", "length"), status=200,
 )  # fmt: skip
 
 

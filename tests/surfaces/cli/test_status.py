@@ -65,7 +65,8 @@ def test_no_node_is_code_3_and_says_where_it_looked(cli: Any, state_dir: Any) ->
 
 def test_takes_200_ms_and_imports_nothing_heavy(node: Any) -> None:
     code = (
-        "import sys; from relaydesk.surfaces.cli.main import run; code = run(['relaydesk', 'status', '--json']);"
+        "import sys; from relaydesk.surfaces.cli.main import run;"
+        "code = run(['relaydesk', 'status', '--json']);"
         "heavy = {'aiohttp', 'asyncio', 'cryptography', 'huggingface_hub', 'textual', 'numpy', 'xllamacpp',"
         "'psutil', 'uvloop'};"
         "print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)"
