@@ -8,16 +8,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
+import msgspec
 
 from relaydesk.core.commands import AddModel
 from relaydesk.core.errors import LocalError
 from relaydesk.core.pool.model import ModelSpec
-from relaydesk.surfaces.cli.attach import attach_option, find_node
+from relaydesk.core.text import SafeText
+from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
 from relaydesk.surfaces.cli.model.fields import chosen, field_options, name_option
 from relaydesk.surfaces.cli.output import say
 
 # A file on a slow disk may have to be read before the node knows what it is.
 _ADD_S = 600.0
+
+
+class Registered(msgspec.Struct, frozen=True):
+    """What the node registered."""
+
+    name: SafeText = SafeText("")
 
 
 @click.command()
@@ -32,9 +40,9 @@ def add(source: str, name: str | None, attach: Path | None, **options: Any) -> N
     """
     changes = chosen(options)
     spec = _far(source, name, changes) if _is_url(source) else _file(source, name, changes)
-    node = find_node(attach)
-    node.call(AddModel(spec=spec), timeout=_ADD_S)
-    say(f"{spec.name} is registered: `relaydesk model fit {spec.name}` says whether it fits")
+    outcome = find_node(attach).call(AddModel(spec=spec), timeout=_ADD_S)
+    found = answer(outcome.value or {}, Registered).name or spec.name
+    say(f"{found} is registered: `relaydesk model fit {found}` says whether it fits")
 
 
 def _is_url(source: str) -> bool:
@@ -42,14 +50,11 @@ def _is_url(source: str) -> bool:
 
 
 def _far(url: str, name: str | None, changes: dict[str, Any]) -> ModelSpec:
-    far_name = changes.get("url_model") or ""
-    return ModelSpec(
-        kind="url",
-        url=url,
-        source=url,
-        name=name or _suggest(far_name, urlsplit(url).hostname or ""),
-        **changes,
-    )
+    if not name:
+        from relaydesk.engine.pull.naming import suggest_name
+
+        name = suggest_name(changes.get("url_model") or "", urlsplit(url).hostname or "")
+    return ModelSpec(kind="url", url=url, source=url, name=name, **changes)
 
 
 def _file(source: str, name: str | None, changes: dict[str, Any]) -> ModelSpec:
@@ -57,11 +62,6 @@ def _file(source: str, name: str | None, changes: dict[str, Any]) -> ModelSpec:
         raise LocalError(
             "invalid_request", "--url-model belongs to a URL", f"{source} is a file: leave it out"
         )
+    # Without a name the node takes one from the file itself.
     path = os.path.abspath(os.path.expanduser(source))
-    return ModelSpec(path=path, source=path, name=name or _suggest(Path(path).stem), **changes)
-
-
-def _suggest(*texts: str) -> str:
-    from relaydesk.engine.pull.naming import suggest_name
-
-    return suggest_name(*texts)
+    return ModelSpec(path=path, source=path, name=name or "", **changes)

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from relaydesk.core.commands import DiscoverModels
-from relaydesk.core.text import SafeText
+from relaydesk.core.text import SafeText, safe_text
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node, json_option
 from relaydesk.surfaces.cli.output import paint, print_json, say, size
 
@@ -20,10 +20,10 @@ class Found(msgspec.Struct, frozen=True):
 
     name: SafeText
     path: str
-    size: int = 0
+    size_bytes: int = 0
     source: SafeText = SafeText("")
     projector: str | None = None
-    shown: SafeText = SafeText("")
+    registered: bool = False
 
 
 @click.command()
@@ -39,8 +39,8 @@ def discover(as_json: bool, attach: Path | None) -> None:
     if not found:
         say("No model file of another program was found. Get one: `relaydesk model pull smollm2`")
     for row in found:
-        say(f"{paint(row.name, 'bold')}  {size(row.size)}  {row.source}")
-        say(f"  {_add_line(row)}")
+        say(f"{paint(row.name, 'bold')}  {size(row.size_bytes)}  {row.source}")
+        say("  registered already" if row.registered else f"  {_add_line(row)}")
 
 
 def _rows(value: Any) -> Any:
@@ -50,6 +50,6 @@ def _rows(value: Any) -> Any:
 def _add_line(row: Found) -> str:
     """The command that adds it; none for a path with what no terminal should be sent."""
     if not row.path.isprintable():
-        return f"{row.shown} has a name that cannot be typed: rename it first"
+        return f"{safe_text(row.path)} has a name that cannot be typed: rename it first"
     line = f"relaydesk model add {shlex.quote(row.path)} --name {shlex.quote(row.name)}"
     return line + (f" --projector {shlex.quote(row.projector)}" if row.projector else "")

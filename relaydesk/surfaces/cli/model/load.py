@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from relaydesk.core.commands import LoadModel, UnloadModel
-from relaydesk.surfaces.cli.attach import attach_option, find_node
+from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
 from relaydesk.surfaces.cli.follow import follow
+from relaydesk.surfaces.cli.model.edit import Done
 from relaydesk.surfaces.cli.output import say
 
 
@@ -31,6 +32,5 @@ def unload(name: str, attach: Path | None) -> None:
     """Unload the model NAME: at once where it is idle, else when its last request ends."""
     node = find_node(attach)
     outcome = node.call(UnloadModel(name=name))
-    if outcome.job:
-        follow(node, outcome.job, resumes="the same command unloads it")
-    say(f"{name} is unloaded, or will be when its last request has ended")
+    note = answer(outcome.value or {}, Done).note
+    say(f"{name}: {note}" if note else f"{name} is unloaded, or will be when its last request has ended")

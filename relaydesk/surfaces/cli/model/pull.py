@@ -35,4 +35,4 @@ def pull(reference: str, name: str | None, attach: Path | None, **options: Any) 
         else "the same command goes on where it stopped"
     )
     job = follow(node, outcome.job, resumes=resumes)
-    say(f"{job.subject} is fetched and registered: see `relaydesk model list`")
+    say(f"{job.subject}: {job.note or 'it is registered'}")

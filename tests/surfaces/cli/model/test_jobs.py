@@ -37,6 +37,7 @@ async def three_steps(job: Job) -> None:
     for done in (10, 50, 100):
         job.progress(done << 20, 100 << 20, 5 << 20)
         await asyncio.sleep(0.05)
+    job.progress(100 << 20, 100 << 20, 0, "registered as mine")
 
 
 async def never_ends(job: Job) -> None:
@@ -52,7 +53,7 @@ def test_pull_follows_to_the_end(cli: Any, node: Any) -> None:
     runs(node, PullModel, "pull", three_steps)
     result = cli("model", "pull", "HF:owner/repo:Q4_0", "--name", "mine", "--ctx", "1024", "--preload")
     assert result.code == 0
-    assert result.out == "hf:owner/repo:Q4_0 is fetched and registered: see `relaydesk model list`\n"
+    assert result.out == "hf:owner/repo:Q4_0: registered as mine\n"
     assert node.seen == [PullModel("hf:owner/repo:Q4_0", "mine", {"ctx": 1024, "preload": True})]
     assert "hf:owner/repo:Q4_0   10%  10.0 MiB of 100.0 MiB  5.0 MiB/s  18 s left\n" in result.err
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from relaydesk.core.commands import AddModel, DiscoverModels, RemoveModel, SetModel
+from relaydesk.core.commands import AddModel, DiscoverModels, RemoveModel, SetModel, UnloadModel
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.text import SafeText
 from relaydesk.core.view.sections import FaultView, MemoryView, ModelsView, ModelView
@@ -47,10 +47,12 @@ def test_add_a_file_with_everything(
     ]
 
 
-def test_add_takes_the_name_from_the_file(cli: Any, node: Any) -> None:
-    assert cli("model", "add", "/models/SmolLM2-135M-Instruct.Q4_1.gguf").code == 0
+def test_without_a_name_the_node_gives_one(cli: Any, node: Any) -> None:
+    node.answer(AddModel, ModelSpec(name="smollm2"))
+    result = cli("model", "add", "/models/SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert "relaydesk model fit smollm2" in result.out
     assert node.seen[0].spec == ModelSpec(
-        name="smollm2-135m-instruct.q4_1",
+        name="",
         path="/models/SmolLM2-135M-Instruct.Q4_1.gguf",
         source="/models/SmolLM2-135M-Instruct.Q4_1.gguf",
     )
@@ -80,6 +82,17 @@ def test_set_by_pairs_and_options(cli: Any, node: Any) -> None:
     assert result.code == 0
     changes = {"ctx": 8192, "keep_alive_s": 5400, "preload": False, "aliases": [], "slots": 1}
     assert node.seen == [SetModel("tiny", changes)]
+
+
+def test_what_the_node_adds_is_said(cli: Any, node: Any) -> None:
+    node.answer(SetModel, {"spec": {}, "note": "it counts from the next load"})
+    assert cli("model", "set", "tiny", "ctx=0").out == "tiny is changed: it counts from the next load\n"
+    node.answer(UnloadModel, {"name": "tiny", "note": "it was not loaded"})
+    assert cli("model", "unload", "tiny").out == "tiny: it was not loaded\n"
+    node.answer(RemoveModel, {"name": "tiny", "deleted": ["/m/a.gguf"]})
+    assert cli("model", "rm", "tiny", "--yes").out == "tiny is removed\n  deleted /m/a.gguf\n"
+    node.answer(RemoveModel, {"name": "tiny", "deleted": []})
+    assert cli("model", "rm", "tiny", "--yes").out == "tiny is removed; no file was deleted\n"
 
 
 def test_rm_without_a_terminal_needs_yes(cli: Any, node: Any) -> None:
@@ -121,13 +134,15 @@ def test_list_for_people_and_programs(cli: Any, node: Any) -> None:
 
 def test_discover_prints_lines_to_type(cli: Any, node: Any) -> None:
     found = [
-        {"name": "qwen3", "path": "/a b/q.gguf", "size": 5 << 30, "source": "ollama", "projector": None},
-        {"name": "odd", "path": "/x\x1b[2J.gguf", "size": 1, "source": "hub", "shown": "/x[2J.gguf"},
+        {"name": "qwen3", "path": "/a b/q.gguf", "size_bytes": 5 << 30, "source": "ollama"},
+        {"name": "odd", "path": "/x\x1b[2J.gguf", "size_bytes": 1, "source": "hub"},
+        {"name": "here", "path": "/h.gguf", "size_bytes": 1, "source": "hub", "registered": True},
     ]
     node.answer(DiscoverModels, found)
     out = cli("model", "discover").out
     assert "qwen3  5.0 GiB  ollama\n  relaydesk model add '/a b/q.gguf' --name qwen3\n" in out
     assert "\x1b" not in out
+    assert "here  1 B  hub\n  registered already\n" in out
     assert cli("model", "discover", "--json").json["models"][0]["path"] == "/a b/q.gguf"
 
 
