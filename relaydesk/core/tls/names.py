@@ -42,6 +42,8 @@ MAX_ADDRESSES: Final = 64
 _MAX_NAME: Final = 253
 # Underscore is no host name by RFC 952, but container and router names carry it and verifiers accept it.
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+# Browsers read a host whose last label is a number as an IPv4 address in an old spelling.
+_NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _SEPARATORS: Final = re.compile(r"[\s,;]+")
 
 
@@ -94,7 +96,7 @@ def parse_name(text: str) -> Name:
         except UnicodeError:
             name = ""
     labels = name.split(".")
-    if len(name) > _MAX_NAME or not all(_LABEL.fullmatch(label) for label in labels) or labels[-1].isdigit():
+    if len(name) > _MAX_NAME or not all(_LABEL.fullmatch(label) for label in labels) or _NUMERIC.fullmatch(labels[-1]):
         raise LocalError(
             "bad_setting",
             f"{safe_text(text, 80)!r} in RELAY_TLS_NAMES is not a host name or IP address",

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 import ssl
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, cast
 
 from relaydesk.engine.tasks import spawn
 
@@ -56,8 +57,8 @@ class _PlainAnswer(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports have the methods but are no subclass.
+        self._transport = cast("asyncio.Transport", transport)
         self._timer = asyncio.get_running_loop().call_later(_REQUEST_S, self._answer)
 
     def data_received(self, data: bytes) -> None:
@@ -120,6 +121,7 @@ class Listener:
         # Insertion order is age.
         self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}
         self._tasks: dict[asyncio.Task[None], None] = {}
+        self._cut: set[asyncio.Task[None]] = set()
         self._plain: dict[_PlainAnswer, None] = {}
         self._resume()
 
@@ -146,8 +148,8 @@ class Listener:
 
     async def wait_closed(self) -> None:
         """Return once every handshake that `close` cut off is gone."""
-        if self._tasks:
-            await asyncio.wait(list(self._tasks))
+        if ending := [*self._tasks, *self._cut]:
+            await asyncio.wait(ending)
 
     def _resume(self) -> None:
         self._pause = None
@@ -182,9 +184,9 @@ class Listener:
         if not first:
             conn.close()
         elif first == _HANDSHAKE:
-            self._start(self._handshake(conn), "tls-handshake")
+            self._start(conn, self._handshake(conn), "tls-handshake")
         else:
-            self._start(self._answer_plain(conn), "tls-plain-answer")
+            self._start(conn, self._answer_plain(conn), "tls-plain-answer")
 
     def _wait(self, conn: socket.socket) -> None:
         if len(self._waiting) >= MAX_WAITING:
@@ -204,16 +206,24 @@ class Listener:
         self._forget(conn)
         conn.close()
 
-    def _start(self, coro: Any, name: str) -> None:
+    def _start(self, conn: socket.socket, coro: Coroutine[Any, Any, None], name: str) -> None:
         if len(self._tasks) >= MAX_HANDSHAKES:
-            next(iter(self._tasks)).cancel()
-        task: asyncio.Task[None] = spawn(coro, name=name)
+            # Taken out at once: a burst within one turn of the loop must cut as many as it brings.
+            oldest = next(iter(self._tasks))
+            del self._tasks[oldest]
+            self._cut.add(oldest)
+            oldest.cancel()
+        task = spawn(coro, name=name)
         self._tasks[task] = None
-        task.add_done_callback(self._finished)
+        task.add_done_callback(functools.partial(self._finished, conn))
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finished(self, conn: socket.socket, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
-        if not task.cancelled() and (exc := task.exception()) is not None:
+        self._cut.discard(task)
+        if task.cancelled():
+            conn.close()  # the task may have been cut off before its first step
+        elif (exc := task.exception()) is not None:
+            conn.close()
             self._loop.call_exception_handler(
                 {"message": "an accepted connection could not be served", "exception": exc, "task": task}
             )
@@ -227,7 +237,9 @@ class Listener:
 
     async def _answer_plain(self, conn: socket.socket) -> None:
         if len(self._plain) >= MAX_PLAIN:
-            next(iter(self._plain)).abort()
+            oldest = next(iter(self._plain))
+            del self._plain[oldest]
+            oldest.abort()
         answer = _PlainAnswer(self._hint, self._plain_done)
         self._plain[answer] = None
         with contextlib.suppress(OSError):
