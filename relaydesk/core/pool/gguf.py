@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _NO_TEXT: Final = SafeText("")
 MAX_PARTS: Final = 4_096
+_OPENING: Final = re.compile(r"\{[%{]")
 _TOOLS: Final = re.compile(r"\btools\b")
 _POOLING: Final = {-1: "", 0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
 
@@ -251,17 +252,14 @@ def speaks_tools(template: str) -> bool:
     Prose that mentions tools outside of statements does not count.
     """
     at = 0
-    while True:
-        opens = [place for place in (template.find("{%", at), template.find("{{", at)) if place >= 0]
-        if not opens:
+    while (opening := _OPENING.search(template, at)) is not None:
+        start = opening.start()
+        at = template.find("%}" if opening[0] == "{%" else "}}", start)
+        if at < 0:
             return False
-        start = min(opens)
-        end = template.find("%}" if template[start + 1] == "%" else "}}", start)
-        if end < 0:
-            return False
-        if _TOOLS.search(template, start, end):
+        if _TOOLS.search(template, start, at):
             return True
-        at = end
+    return False
 
 
 def combine(headers: Sequence[GgufHeader], *, what: str = "the model") -> GgufHeader:
