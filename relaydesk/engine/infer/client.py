@@ -162,11 +162,11 @@ class EngineClient:
     ) -> Connection:
         try:
             connection.send(request, events=events, body_limit=body_limit)
-            self._top_up()
             await connection.head(self._idle_timeout_s)
         except BaseException:
             connection.abort()
             raise
+        self._top_up()
         return connection
 
     def _take_spare(self) -> Connection | None:

@@ -40,6 +40,8 @@ class Connection(asyncio.Protocol):
         self._truncate = True
         self._error: PeerError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
         self.saw_done = False
 
     # Protocol side.
@@ -60,6 +62,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self.closed = True
+        if self._timer is not None and self._waiter is None:
+            self._timer.cancel()
+            self._timer = None
         if self._error is None:
             self.ended = True
             try:
@@ -147,19 +152,29 @@ class Connection(asyncio.Protocol):
     async def _wait(self, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         waiter = self._waiter = loop.create_future()
-        timer = loop.call_later(timeout_s, self._silent, timeout_s)
+        self._deadline = loop.time() + timeout_s
+        if self._timer is None:
+            self._timer = loop.call_later(timeout_s, self._look, timeout_s)
         try:
             await waiter
         finally:
-            timer.cancel()
             self._waiter = None
 
-    def _silent(self, timeout_s: float) -> None:
-        self._fail(PeerError("engine_failed", f"the engine said nothing for {timeout_s:g} s"))
+    def _look(self, timeout_s: float) -> None:
+        """One timer serves every wait of a connection: a token comes every few milliseconds."""
+        loop = asyncio.get_running_loop()
+        left = self._deadline - loop.time() if self._waiter is not None else timeout_s
+        if left > 0:
+            self._timer = loop.call_later(left, self._look, timeout_s)
+        else:
+            self._fail(PeerError("engine_failed", f"the engine said nothing for {timeout_s:g} s"))
 
     def abort(self) -> None:
         """Close at once, unsent and unread bytes dropped."""
         self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._transport is not None:
             self._transport.abort()
 
@@ -171,7 +186,10 @@ async def open_connection(path: str, timeout_s: float) -> Connection:
     sock.setblocking(False)
     try:
         async with asyncio.timeout(timeout_s):
-            await loop.sock_connect(sock, path)
+            try:
+                sock.connect(path)  # a unix socket connects at once, or its backlog is full
+            except BlockingIOError:
+                await loop.sock_connect(sock, path)
             _, connection = await loop.create_unix_connection(Connection, sock=sock)
     except (OSError, TimeoutError) as error:
         sock.close()

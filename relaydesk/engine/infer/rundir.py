@@ -108,6 +108,8 @@ def start_mark(pid: int) -> str:
 
 
 def _end(record: WorkerRecord) -> bool:
+    if record.pid <= 1 or not record.started:
+        return False
     try:
         process = psutil.Process(record.pid)
         if process.uids().effective != os.geteuid() or start_mark(record.pid) != record.started:

@@ -38,6 +38,7 @@ MODULE: Final = "relaydesk.engine.infer.child.main"
 _POLL_S: Final = 0.2
 _GONE_S: Final = 5.0
 _FIGURES_WAIT_S: Final = 0.3
+_BUFFERS: Final = 128  # a few a device, for model, projector and draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +156,12 @@ class WorkerProcess:
             self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
+        """To its whole session: on some systems a guard process belongs to it."""
         assert self._process is not None
+        if self._process.returncode is not None:
+            return
         try:
-            self._process.send_signal(number)
+            os.killpg(self.pid, number)
         except ProcessLookupError:
             pass  # it ended by itself meanwhile
 
@@ -269,7 +273,8 @@ class WorkerProcess:
 
     def _note(self, event: LogEvent) -> None:
         if event.buffer is not None:
-            self._buffers.append(event.buffer)
+            if len(self._buffers) < _BUFFERS:
+                self._buffers.append(event.buffer)
         elif event.slots:
             self._slots = (event.slots, event.ctx_slot)
             self._slots_told = True

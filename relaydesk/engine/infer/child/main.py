@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import msgspec
 
@@ -17,6 +18,7 @@ from relaydesk.engine.infer.child.guard import die_with_parent, lock_down
 from relaydesk.engine.infer.child.params import engine_params
 from relaydesk.engine.infer.spec import EngineOrder
 
+_LOG_FLUSH_S = 0.25
 _ORDER_LIMIT = 4 * 1024 * 1024  # a chat template may be long
 
 
@@ -38,6 +40,7 @@ def main() -> int:
     try:
         server = xllamacpp.Server(engine_params(xllamacpp, order))
     except Exception as error:  # whatever the binding raises, the node wants a sentence
+        time.sleep(_LOG_FLUSH_S)  # the engine logs by a thread of its own, and the reason is in its log
         _tell(status, "failed", str(error))
         return 3
     _tell(status, "ready")
