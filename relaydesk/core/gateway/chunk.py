@@ -54,12 +54,14 @@ class ChunkRewriter:
         """Whether the engine said that it has finished."""
         return self._stream.done
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, kind: str = "message") -> bytes:
         """The frames that one event's data makes, empty where the client need not know.
+
+        ``kind`` is the event's type: some engines send an error as an event of its own.
 
         Raises `PeerError` where the engine reports an error or sends what is no chunk.
         """
-        piece = self._stream.read(data)
+        piece = self._stream.read(data, kind)
         return b"" if piece is None else self.render(piece)
 
     def render(self, piece: Piece) -> bytes:

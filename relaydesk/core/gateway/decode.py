@@ -7,6 +7,7 @@ syntax but never built as Python objects.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -23,8 +24,8 @@ NULL: Final = b"null"
 _EXPECTED: Final = re.compile(r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`")
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
 _AT: Final = re.compile(r" - at `\$(?P<path>[^`]*)`")
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_INNERMOST: Final = re.compile(rb"\[[^\[\]{}]*\]|\{[^\[\]{}]*\}")
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[{]}")
 _NAMES: Final = {
     "float": "a number",
     "int": "a whole number",
@@ -69,16 +70,14 @@ def too_deep(at: str) -> NoReturn:
 def check_depth(data: bytes, at: str, limit: int = MAX_DEPTH) -> None:
     """Refuse ``data`` (valid JSON) where lists and objects nest deeper than ``limit``.
 
-    Strips strings, then the innermost brackets, layer by layer: at most ``limit`` passes at C speed.
+    Takes out the strings, turns each opening bracket into +1 and each closing one into -1, and sums up:
+    linear and without a loop of its own.
     """
     if data.count(b"[") + data.count(b"{") <= limit:
         return
-    rest = _STRING.sub(b"", data)
-    for _ in range(limit):
-        rest, found = _INNERMOST.subn(b"", rest)
-        if not found:
-            break
-    if b"[" in rest or b"{" in rest:
+    outside = data.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')[::2]
+    steps = b"".join(outside).translate(_STEPS, _NO_BRACKETS)
+    if max(accumulate(memoryview(steps).cast("b"))) > limit:
         too_deep(at)
 
 

@@ -71,8 +71,8 @@ class ChoiceStream:
         self.tally = Tally()
         self.done = False
 
-    def read(self, data: bytes) -> Piece | None:
-        """The piece in one event's data, None where it has nothing for the client.
+    def read(self, data: bytes, kind: str = "message") -> Piece | None:
+        """The piece in one event's data, None where it has nothing for the client; ``kind`` is its type.
 
         Raises `PeerError`: what the engine reported in-band, or ``engine_failed`` where the data is no
         chunk. `tally` stays right either way.
@@ -80,15 +80,14 @@ class ChoiceStream:
         if data == DONE:
             self.done = True
             return None
+        if kind == "error":
+            raise _reported(data)
         try:
             chunk = _CHUNK.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise PeerError("engine_failed", "the engine sent something that is no chat chunk") from None
         if present(chunk.error):
-            fault = engine_fault(0, data)
-            raise PeerError(
-                fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after
-            )
+            raise _reported(data)
         tally = self.tally
         piece = self._piece(chunk.choices[0]) if chunk.choices else None
         if progress := bytes(chunk.prompt_progress):
@@ -136,6 +135,12 @@ class ChoiceStream:
             return None
         tally.take_piece(tokens)
         return piece
+
+
+def _reported(data: bytes) -> PeerError:
+    """The error that an engine reported inside its stream."""
+    fault = engine_fault(0, data)
+    return PeerError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)
 
 
 def _text(raw: Raw) -> bytes:

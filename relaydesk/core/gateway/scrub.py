@@ -12,6 +12,7 @@ from typing import Final
 from relaydesk.core.text import safe_text
 
 MAX_MESSAGE: Final = 600
+MAX_OWN: Final = 4000
 
 _ADDRESS: Final = re.compile(
     r"""\bunix:\S+
@@ -28,19 +29,25 @@ _PATH: Final = re.compile(
       | (?<!\w)[A-Za-z]:\\[^\s'"`,;]+""",
     re.VERBOSE,
 )
-_MODEL_FILE: Final = re.compile(
-    r"""[^\s'"`,;:()]*[/\\][^\s'"`,;:()]*\.(?:gguf|safetensors|bin)\b""", re.IGNORECASE
-)
+_WORD: Final = re.compile(r"""[^\s'"`,;:()]+""")
+_WEIGHTS: Final = (".gguf", ".safetensors", ".bin")
 # The engine's JSON parser quotes what it read last: the client's own words.
 _ECHO: Final = re.compile(r";?\s*last read:.*", re.IGNORECASE | re.DOTALL)
 
 
 def scrub(text: str) -> str:
     """Our own sentence without absolute paths and addresses."""
-    return _PATH.sub("(file)", _ADDRESS.sub("(address)", text))
+    return _PATH.sub("(file)", _ADDRESS.sub("(address)", text[:MAX_OWN]))
 
 
 def scrub_engine(text: str) -> str:
     """An engine's sentence: besides `scrub`, on one line, bounded, and without echoes of the request."""
     line = safe_text(_ECHO.sub("", text[: MAX_MESSAGE * 4]), MAX_MESSAGE)
-    return _MODEL_FILE.sub("(file)", scrub(line))
+    return _WORD.sub(_hide_weights, scrub(line))
+
+
+def _hide_weights(word: re.Match[str]) -> str:
+    """A relative path of a model's file, word by word: one pattern for it would take quadratic time."""
+    text = word[0]
+    hidden = ("/" in text or "\\" in text) and text.rstrip(".").lower().endswith(_WEIGHTS)
+    return "(file)" if hidden else text

@@ -162,6 +162,22 @@ def test_an_engines_error_is_an_error(data: bytes, code: str) -> None:
     assert caught.value.fault.code == code
 
 
+def test_an_error_that_is_an_event_of_its_own() -> None:
+    (event,) = SseParser().feed(b'error: {"code":400,"message":"bad grammar"}\n\n')
+    with pytest.raises(PeerError, match="^bad grammar$") as caught:
+        ChunkRewriter(ME).feed(event.data, event.type)
+    assert caught.value.fault.code == "engine_rejected"
+
+
+def test_usage_is_the_last_word() -> None:
+    rewriter = ChunkRewriter(ME)
+    usage = {"prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9}
+    rewriter.feed(
+        chunk({"content": "a"}, "stop", usage=usage, timings={"cache_n": 1, "prompt_n": 9, "predicted_n": 7})
+    )
+    assert (rewriter.tally.prompt_tokens, rewriter.tally.completion_tokens) == (5, 4)
+
+
 def test_the_usage_chunk() -> None:
     (got,) = payloads(usage_frame(ME, Usage(3, 4, 7)))
     assert got["choices"] == []

@@ -165,6 +165,8 @@ def test_inline_images_are_kept_and_noticed() -> None:
 def test_too_many_messages() -> None:
     many = [{"role": "user", "content": "x" * 40}] * (MAX_MESSAGES + 1)
     assert refused(*many)[:2] == ("invalid_request", "messages")
+    # Counted before anything is decoded: the number at the end is never reached.
+    assert refused(*many, 3)[:2] == ("invalid_request", "messages")
     assert refused(*[{"role": "user"}] * (MAX_MESSAGES + 1))[:2] == ("invalid_request", "messages")
 
 

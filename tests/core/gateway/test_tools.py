@@ -111,5 +111,8 @@ def test_a_schema_nested_too_deep() -> None:
 
     assert response_format(nested(63))
     assert fault(response_format, nested(64)) == ("invalid_json", "response_format.schema")
+    assert response_format(
+        raw({"type": "json_schema", "schema": {"enum": ['"' + "[" * 99, "\\", '\\"' + "{" * 99]}})
+    )
     # Brackets inside text do not count, nor do many values side by side.
     assert response_format(raw({"type": "json_schema", "schema": {"enum": ["[" * 200, *[[]] * 100]}}))
