@@ -88,7 +88,10 @@ def _lines(found: StatusDocument) -> list[str]:
     lines += [f"  {paint(label.ljust(12), 'dim')}{value}" for label, value in facts if value]
     lines += ["", *_models(found.models)]
     if found.workers:
-        rows = [(row.model, str(row.pid), mib(row.memory_mb), row.url) for row in found.workers]
+        rows = [
+            (row.model, str(row.pid or "–"), mib(row.memory_mb) if row.memory_mb else "–", row.url)
+            for row in found.workers
+        ]
         lines += ["", *table(("ENGINE OF", "PID", "MEMORY", "PRIVATE ADDRESS"), rows)]
     for alert in found.alerts:
         tone = _SEVERITY_TONE.get(alert.severity, "warn")
@@ -105,7 +108,8 @@ def _models(models: tuple[ModelRow, ...]) -> list[str]:
     for row in models:
         tone = STATE_TONE.get(row.state, "plain")
         state = row.state if row.progress is None else f"{row.state} {row.progress:.0%}"
-        busy = f"{row.in_flight} running" + (f", {row.queued} waiting" if row.queued else "")
+        counts = ((row.in_flight, "running"), (row.queued, "waiting"))
+        busy = ", ".join(f"{count} {what}" for count, what in counts if count) or "–"
         where = row.placement or ("–" if row.fits else "does not fit")
         rows.append((row.name, f"{mark(tone)} {paint(state, tone)}", str(row.context_length), where, busy))
     lines = table(("MODEL", "STATE", "CONTEXT", "WHERE", "REQUESTS"), rows)

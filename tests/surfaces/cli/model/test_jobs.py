@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -118,6 +120,44 @@ def test_an_interrupt_stops_the_job(node: Any) -> None:
     assert "was stopped: the same command starts it again from the beginning\n" in err
     assert "Traceback" not in err
     assert isinstance(node.seen[-1], CancelJob)
+
+
+@pytest.mark.parametrize(("answer", "goes_on"), [(b"n\n", True), (b"y\n", False)])
+def test_an_interrupt_on_a_terminal_asks(node: Any, answer: bytes, goes_on: bool) -> None:
+    runs(node, PullModel, "pull", never_ends)
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-m", "relaydesk", "model", "pull", "hf:owner/repo"]
+    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    _until(terminal, b"1.0 MiB")
+    child.send_signal(signal.SIGINT)
+    _until(terminal, b"Stop it? [Y/n]: ")
+    os.write(terminal, answer)
+    shown = _until(terminal, None)
+    os.close(terminal)
+    assert child.wait(10) == 1
+    state = node.jobs.view().jobs[0].state
+    if goes_on:
+        assert (state, b"It goes on in the node" in shown) == ("running", True)
+    else:
+        assert (state, b"the same command goes on where it stopped" in shown) == ("cancelled", True)
+
+
+def _until(terminal: int, wanted: bytes | None) -> bytes:
+    """What the terminal shows up to ``wanted``, or until the program ended."""
+    shown = b""
+    while wanted is None or wanted not in shown:
+        ready, _, _ = select.select([terminal], [], [], 10)
+        assert ready, shown
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:  # Linux ends a terminal without a reader with EIO
+            data = b""
+        if not data:
+            assert wanted is None, shown
+            break
+        shown += data
+    return shown
 
 
 @pytest.mark.parametrize(
