@@ -164,7 +164,7 @@ def test_an_engines_error_is_an_error(data: bytes, code: str) -> None:
 
 def test_an_error_that_is_an_event_of_its_own() -> None:
     (event,) = SseParser().feed(b'error: {"code":400,"message":"bad grammar"}\n\n')
-    with pytest.raises(PeerError, match="^bad grammar$") as caught:
+    with pytest.raises(PeerError, match=r"^bad grammar$") as caught:
         ChunkRewriter(ME).feed(event.data, event.type)
     assert caught.value.fault.code == "engine_rejected"
 
