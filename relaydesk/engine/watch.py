@@ -64,9 +64,11 @@ class WatchHub:
                 await asyncio.sleep(0.05)
         finally:
             self._stopped = True
-            self._feed()
-            for watcher in tuple(self._watchers):
-                self._close(watcher, "stopped")
+            try:
+                self._feed()
+            finally:
+                for watcher in tuple(self._watchers):
+                    self._close(watcher, "stopped")
 
     async def watch(self, topics: Collection[str] | None = None) -> AsyncIterator[Update]:
         """One watcher's updates. See `NodeApi.watch`."""

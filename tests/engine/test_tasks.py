@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+
+import pytest
+
+from relaydesk.engine.tasks import cancel_and_wait, spawn
+
+
+async def _value() -> int:
+    return 7
+
+
+async def test_a_task_has_its_name_and_result() -> None:
+    task = spawn(_value(), name="a reader")
+    assert task.get_name() == "a reader"
+    assert await task == 7
+
+
+async def test_cancel_waits_for_the_end() -> None:
+    ended = False
+
+    async def slow_to_leave() -> None:
+        nonlocal ended
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.02)
+            ended = True
+
+    task = spawn(slow_to_leave(), name="x")
+    await asyncio.sleep(0)
+    await cancel_and_wait(task)
+    assert ended
+    assert task.cancelled()
+
+
+async def test_cancelling_nothing_or_what_has_ended_is_fine() -> None:
+    await cancel_and_wait(None)
+    task = spawn(_value(), name="x")
+    await task
+    await cancel_and_wait(task)
+
+
+async def test_an_outcome_nobody_wants_is_dropped_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise RuntimeError("boom")
+
+    task = spawn(fail(), name="x")
+    await asyncio.sleep(0)
+    with caplog.at_level(logging.ERROR):
+        await cancel_and_wait(task)
+        del task
+        gc.collect()
+        await asyncio.sleep(0)
+    assert caplog.text == ""
+
+
+async def test_the_callers_own_cancellation_goes_through() -> None:
+    async def stubborn() -> None:
+        while True:
+            try:
+                await asyncio.sleep(0.05)
+                return
+            except asyncio.CancelledError:
+                continue
+
+    task = spawn(stubborn(), name="x")
+    await asyncio.sleep(0)
+    caller = spawn(cancel_and_wait(task), name="caller")
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await task
