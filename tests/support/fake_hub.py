@@ -42,7 +42,8 @@ class FakeHub:
     ``cut_after``: for each coming file request, the bytes of content after which its connection is cut.
     ``statuses``: answered to the coming file requests instead of content. ``lies``: hashes listed though
     wrong. ``plain``: files listed as small ones, without LFS. ``cdn``: another server that file requests
-    are redirected to; ``redirect`` overrides its address.
+    are redirected to; ``redirect`` overrides its address. ``shift_range``: ranges begin that
+    many bytes too late.
     """
 
     files: dict[str, bytes]
@@ -59,6 +60,7 @@ class FakeHub:
     chunk: int = 1 << 16
     delay: float = 0.0
     ignore_range: bool = False
+    shift_range: int = 0
     chunked: bool = False
     cdn: FakeHub | None = None
     redirect: str | None = None
@@ -165,7 +167,7 @@ class FakeHub:
     def _start(self, seen: Seen, etag: str) -> int:
         match = re.fullmatch(r"bytes=(\d+)-", seen.range or "")
         stale = seen.if_range is not None and seen.if_range != etag
-        return 0 if match is None or self.ignore_range or stale else int(match[1])
+        return 0 if match is None or self.ignore_range or stale else int(match[1]) + self.shift_range
 
     async def _send(
         self, request: web.Request, response: web.StreamResponse, seen: Seen, content: bytes

@@ -12,6 +12,7 @@ from yarl import URL
 
 from relaydesk.core.errors import EnvError, FaultError, LocalError, PeerError
 from relaydesk.engine.clock import SystemClock
+from relaydesk.engine.pull import part as part_module
 from relaydesk.engine.pull.fetch import Fetcher, Remote
 from relaydesk.engine.pull.meter import Meter
 from relaydesk.engine.pull.part import Binding, PartFile
@@ -155,6 +156,13 @@ async def test_a_server_without_ranges_starts_over(rig: Rig) -> None:
     assert rig.reports[-1].done == SIZE
 
 
+async def test_a_range_that_begins_elsewhere_is_not_appended(rig: Rig) -> None:
+    rig.hub.cut_after = [SIZE // 2]
+    rig.hub.shift_range = 1000
+    assert await rig.fetch() == SHA
+    assert [one.range is None for one in rig.hub.fetched] == [True, False, True]
+
+
 async def test_wrong_content_is_not_kept(rig: Rig) -> None:
     error = await rig.refused(rig.remote(sha256="0" * 64))
     assert isinstance(error, PeerError)
@@ -274,6 +282,27 @@ async def test_two_pulls_of_one_file(rig: Rig) -> None:
     assert isinstance(error, EnvError)
     assert error.fault.code == "conflict"
     assert rig.hub.fetched == []
+
+
+def test_a_part_that_was_finished_in_between_is_let_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock of the second was waiting on the very file that got its name meanwhile."""
+    first = PartFile(tmp_path / "m.gguf", Binding("a", 4), git_blob=False)
+    second = PartFile(tmp_path / "m.gguf", Binding("b", 4), git_blob=False)
+    first.open()
+    first.write(b"GGUF")
+    real = part_module.fcntl.flock
+
+    def finish_then_lock(fd: int, how: int) -> None:
+        first.finish()
+        real(fd, how)
+
+    monkeypatch.setattr(part_module.fcntl, "flock", finish_then_lock)
+    with pytest.raises(EnvError) as caught:
+        second.open()
+    assert caught.value.fault.code == "conflict"
+    assert (tmp_path / "m.gguf").read_bytes() == b"GGUF"
 
 
 async def test_a_full_disk_keeps_the_part(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
