@@ -285,7 +285,7 @@ def read_tensors(cursor: Cursor, count: int, metadata: Metadata) -> TensorTable:
         name = cursor.take(length, where)
         if name in sizes:
             raise cursor.bad(f"names the tensor {_shown(name)} twice")
-        sizes[name] = stored = _tensor_bytes(cursor, _shown(name))
+        sizes[name] = stored = _tensor_bytes(cursor, name, where)
         offset = cursor.number(_U64, where)
         if offset % alignment:
             raise cursor.bad(
@@ -307,31 +307,32 @@ def read_tensors(cursor: Cursor, count: int, metadata: Metadata) -> TensorTable:
     return TensorTable(count, total, sizes.get(b"token_embd.weight", 0), sizes.get(b"output.weight", 0))
 
 
-def _tensor_bytes(cursor: Cursor, shown: str) -> int:
+def _tensor_bytes(cursor: Cursor, name: bytes, where: str) -> int:
     """Dimensions and type of one tensor, as bytes stored."""
-    dims = cursor.number(_U32, shown)
+    dims = cursor.number(_U32, where)
     if dims > _MAX_DIMS:
         raise cursor.bad(
-            f"has {dims:,} dimensions in the tensor {shown}, and at most {_MAX_DIMS} are possible"
+            f"has {dims:,} dimensions in the tensor {_shown(name)}, and at most {_MAX_DIMS} are possible"
         )
-    shape = [cursor.number(_U64, shown) for _ in range(dims)]
-    kind = cursor.number(_U32, shown)
+    shape = [cursor.number(_U64, where) for _ in range(dims)]
+    kind = cursor.number(_U32, where)
     form = TENSOR_TYPES.get(kind)
     if form is None:
         old = REMOVED_TYPES.get(kind)
         if old is not None:
             raise cursor.bad(
-                f"stores the tensor {shown} as {old}, which engines no longer load", "get a newer conversion"
+                f"stores the tensor {_shown(name)} as {old}, which engines no longer load",
+                "get a newer conversion",
             )
-        raise cursor.bad(f"stores the tensor {shown} as the unknown type {kind}", "update relaydesk")
+        raise cursor.bad(f"stores the tensor {_shown(name)} as the unknown type {kind}", "update relaydesk")
     elements = 1
     for extent in shape:
         elements *= extent
         if elements > 1 << 62:
-            raise cursor.bad(f"claims more elements in the tensor {shown} than any file can hold")
+            raise cursor.bad(f"claims more elements in the tensor {_shown(name)} than any file can hold")
     if shape and shape[0] % form.block:
         raise cursor.bad(
-            f"has rows of {shape[0]:,} elements in the tensor {shown}, "
+            f"has rows of {shape[0]:,} elements in the tensor {_shown(name)}, "
             f"and {form.name} needs a multiple of {form.block}"
         )
     return form.row_bytes(elements)
