@@ -9,6 +9,7 @@ the second file is bad.
 from __future__ import annotations
 
 import ssl
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
@@ -46,6 +47,22 @@ def load_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
             "give a PEM chain, leaf first, and the key that belongs to it",
         ) from exc
     return context
+
+
+def silence_undecodable_names() -> None:
+    """Keep a peer from writing tracebacks into the log. Call once, where the process is put together.
+
+    A server name that is not ASCII fails inside the interpreter, before our callback: the handshake ends
+    with an alert, as it should, but `sys.unraisablehook` prints a traceback for each.
+    """
+    previous = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is UnicodeDecodeError and isinstance(unraisable.object, bytes):
+            return
+        previous(unraisable)
+
+    sys.unraisablehook = hook
 
 
 class LiveContext:

@@ -136,14 +136,20 @@ class TlsService:
             self._use_leaf(*await asyncio.to_thread(self._make_leaf, tuple(extra_names)))
         self._extra = tuple(extra_names)
 
-    async def renew_ca(self) -> str:
-        """A new authority that covers today's names; returns its fingerprint, which clients must be told."""
+    async def renew_ca(self, extra_names: Sequence[Name] | None = None) -> str:
+        """A new authority that covers today's names; returns its fingerprint, which clients must be told.
+
+        ``extra_names`` replace RELAY_TLS_NAMES, None keeps them. Needs no `prepare`, which a damaged
+        authority would not survive.
+        """
         if self._own:
             raise LocalError(
                 "conflict",
                 "the hub serves certificate files of its own and has no CA",
                 "unset RELAY_TLS_CERT and RELAY_TLS_KEY first",
             )
+        if extra_names is not None:
+            self._extra = tuple(extra_names)
         self._authority = await asyncio.to_thread(self._renew)
         self._use_leaf(*await asyncio.to_thread(self._make_leaf, self._extra))
         return self.fingerprint

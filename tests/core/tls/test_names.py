@@ -124,7 +124,7 @@ addresses = st.ip_addresses()
 hosts = st.from_regex(r"[A-Za-z0-9._-]{0,20}", fullmatch=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(hosts, st.lists(addresses, max_size=8), st.lists(hosts, max_size=4), hosts)
 def test_a_leaf_is_always_inside_and_independent_of_order(
     host: str, own: list[ipaddress.IPv4Address | ipaddress.IPv6Address], asked: list[str], made_as: str

@@ -92,6 +92,8 @@ def test_a_client_without_the_ca_refuses_and_one_with_old_tls_too(hub: Any) -> N
     port = hub.serve(hub.service())
     with port.raw() as sock, pytest.raises(ssl.SSLCertVerificationError):
         ssl.create_default_context().wrap_socket(sock, server_hostname="hub")
+    # The library's own security level may forbid more; ours must not depend on it.
+    assert port.service.server_context.minimum_version == ssl.TLSVersion.TLSv1_2
     for newest, accepted in (("TLSv1.1", False), ("TLSv1.2", True)):
         option = "-tls1_2" if accepted else "-tls1_1"
         got = subprocess.run(

@@ -74,6 +74,18 @@ def test_a_head_in_pieces_and_a_half_closed_peer_are_answered(hub: Any) -> None:
         assert b"speaks HTTPS" in everything(sock)
 
 
+def test_a_body_sent_after_the_answer_does_not_destroy_it(hub: Any) -> None:
+    """A reset would make the client drop the answer it has not read yet."""
+    port = hub.serve(hub.service())
+    with port.raw() as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n")
+        time.sleep(0.2)
+        for _ in range(2):
+            sock.sendall(b"x" * 1000)
+            time.sleep(0.1)
+        assert b"speaks HTTPS" in everything(sock)
+
+
 def test_a_body_without_end_is_cut(hub: Any) -> None:
     port = hub.serve(hub.service())
     sent = 0

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import os
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from relaydesk.core.errors import EnvError, LocalError
+from relaydesk.engine.tls.own import OwnCertificate, OwnPair
 
 
 class Issuer:
@@ -115,13 +118,40 @@ def test_a_bad_new_pair_keeps_the_old_and_is_told_once(
     said = eventually(lambda: hub.said("certificate"))
     assert "former ones stay in use" in said[0] and "does not belong to the first certificate" in said[0]
     assert connects(port, "hub.example.com", issuer.root)
-    import time
-
     time.sleep(0.2)
     assert len(hub.said("certificate")) == 1
     issuer.put(*issuer.issue("c.example.com"))
     eventually(lambda: hub.said("certificate")[1:] == [""])
     assert connects(port, "c.example.com", issuer.root)
+
+
+async def test_two_files_replaced_one_after_the_other_are_no_alert(hub: Any, issuer: Issuer) -> None:
+    cert, key = issuer.issue("later.example.com")
+    taken: list[OwnCertificate] = []
+    told: list[str] = []
+    failures: list[str] = []
+
+    class Slow(OwnPair):
+        """The second file arrives just after the first look has failed."""
+
+        def load(self) -> OwnCertificate:
+            try:
+                return super().load()
+            except EnvError as exc:
+                failures.append(exc.fault.message)
+                issuer.key.write_bytes(key)
+                raise
+
+    pair = Slow(issuer.cert, issuer.key, hub.clock)
+    pair.load()
+    issuer.cert.write_bytes(cert)
+    watching = asyncio.create_task(pair.watch(taken.append, told.append, 0.02))
+    while not taken:
+        await asyncio.sleep(0.01)
+    watching.cancel()
+    await asyncio.wait([watching])
+    assert len(failures) == 1 and told == []
+    assert taken[0].names == {"later.example.com"}
 
 
 def test_a_removed_file_is_told_and_its_return_noticed(

@@ -114,12 +114,22 @@ def test_renew_ca_takes_the_new_names_without_a_restart(hub: Any) -> None:
     old_ca = hub.state / "old.pem"
     old_ca.write_bytes(port.service.ca_path.read_bytes())
     before = port.service.fingerprint
-    port.service._extra = ("vpn.example.org",)  # what `rename` refuses, the renewal is for
-    after = port.call(port.service.renew_ca)
+    after = port.call(lambda: port.service.renew_ca(["vpn.example.org"]))
     assert after == port.service.fingerprint != before
     port.connect("vpn.example.org").close()
     with pytest.raises(ssl.SSLCertVerificationError):
         port.connect("hub", ca=old_ca).close()
+
+
+async def test_renew_ca_is_the_way_out_of_a_damaged_authority(hub: Any) -> None:
+    hub.service().prepare()
+    (hub.state / "tls" / "ca-key.pem").write_bytes(b"rubbish")
+    with pytest.raises(EnvError, match="renew-ca"):
+        hub.service().prepare()
+    renewed = await hub.service().renew_ca()
+    again = hub.service()
+    again.prepare()
+    assert again.fingerprint == renewed
 
 
 def test_an_unknown_server_name_is_told_once_with_the_line_to_add(hub: Any) -> None:
