@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,15 +67,15 @@ class Hub:
                 text=True,
                 start_new_session=True,
             )
-        assert self.process.stdout is not None
         self.printed = []
-        for line in self.process.stdout:
-            self.printed.append(line.rstrip("\n"))
-            if line.startswith("listening on "):
-                self.url = line.split()[2]
-                break
-        else:
-            raise AssertionError(f"the hub did not start:\n{self.log.read_text()[-2000:]}")
+        self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self._reader.start()
+        deadline = time.monotonic() + 30
+        while not (urls := [line.split()[2] for line in self.printed if line.startswith("listening on ")]):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"the hub did not start:\n{self.log.read_text()[-2000:]}")
+            time.sleep(0.01)
+        self.url = urls[0]
         self.key = self.command("show-default-key")["key"]
         return self
 
@@ -84,10 +85,14 @@ class Hub:
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(timeout)
-        if self.process.stdout is not None:
-            self.printed += [line.rstrip("\n") for line in self.process.stdout]
-            self.process.stdout.close()
+        self._reader.join(5)
         return code
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                self.printed.append(line.rstrip("\n"))
 
     def __enter__(self) -> Self:
         return self.start()
