@@ -23,6 +23,7 @@ from relaydesk.engine.node import Node
 from relaydesk.engine.pool.views import models_view
 from relaydesk.engine.sdnotify import SdNotify
 from relaydesk.engine.tasks import cancel_and_wait, spawn
+from relaydesk.engine.tls.context import silence_undecodable_names
 from relaydesk.engine.tls.listener import Listener, serve_tls
 from relaydesk.surfaces.control.server import ControlServer
 from relaydesk.surfaces.public.app import make_app
@@ -60,6 +61,7 @@ class Host:
     async def run(self, on_ready: Callable[[Node], None]) -> None:
         """Open everything, serve until stopped, drain, close. Raises `FaultError` where it cannot start."""
         node = self.node
+        silence_undecodable_names()
         await node.open()
         try:
             urls = await self._listen()

@@ -72,7 +72,7 @@ def test_another_local_user_reaches_no_socket(hub: Hub) -> None:
         ]
     engine_sockets = [path for path in sockets if path.suffix == ".sock" and path != hub.socket]
     assert engine_sockets
-    os.chmod(hub.dir, 0o755)  # noqa: S103  (only what relaydesk itself protects may stand in the way)
+    os.chmod(hub.dir, 0o755)
     code = (
         "import os, socket, sys\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
