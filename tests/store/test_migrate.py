@@ -136,7 +136,7 @@ async def test_an_empty_file_is_a_new_database(path: Path) -> None:
     await database.close()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 12), st.integers(0, 4095), st.integers(1, 2000), st.binary(min_size=1, max_size=1))
 async def test_damage_is_a_sentence_or_harmless(
     path: Path, page: int, offset: int, length: int, fill: bytes

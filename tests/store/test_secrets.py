@@ -76,6 +76,7 @@ def test_what_is_no_file(secrets: FileSecrets, tmp_path: Path) -> None:
     os.mkfifo(secrets.path("fifo"), 0o600)
     secrets.path("dir").mkdir()
     (tmp_path / "elsewhere").write_text(SECRET)
+    (tmp_path / "elsewhere").chmod(0o600)
     secrets.path("link").symlink_to(tmp_path / "elsewhere")
     for name in ("fifo", "dir", "link"):
         refusal(secrets.get, name)

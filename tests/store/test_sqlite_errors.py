@@ -34,6 +34,16 @@ def test_the_machines_errors_are_sentences(tmp_path: Path, code: int, says: str)
     assert found.fault.hint
 
 
+def test_what_fails_on_a_full_disk_fails_for_that(small_disk: object) -> None:
+    path: Path = small_disk.path / "x.db"  # type: ignore[attr-defined]
+    for fill, says in ((False, "disk reported an error"), (True, "disk is full")):
+        if fill:
+            small_disk.fill()  # type: ignore[attr-defined]
+        found = database_error(error(sqlite3.SQLITE_IOERR_SHMSIZE), path)
+        assert found is not None
+        assert says in found.fault.message
+
+
 @pytest.mark.parametrize(
     "code", [sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_MISUSE]
 )
