@@ -31,6 +31,7 @@ class RequestRecord:
     ) -> None:
         self._journal = journal
         self.id = request_id
+        self.event = RequestChanged(request_id)
         self.model = model
         self.key = key
         self.route = route
@@ -69,6 +70,12 @@ class RequestRecord:
             self.queue_ms = self._since_step()
             self._move("prefill")
 
+    def progress(self, done: int, total: int) -> None:
+        """``done`` of the prompt's ``total`` tokens were read."""
+        self.prompt_done = done
+        self.prompt_tokens = total
+        self._journal.changed(self)
+
     def token(self, count: int = 1) -> None:
         """``count`` tokens were made."""
         now = self._journal.clock.mono()
@@ -78,6 +85,8 @@ class RequestRecord:
             self._move("generating")
         self.completion_tokens += count
         self._journal.count_tokens(now, count)
+        # Fronts show it live; an event only marks the section stale.
+        self._journal.changed(self)
 
     def settle(self, *, prompt: int, cached: int, completion: int, finish_reasons: list[str]) -> None:
         """The engine's own count at the end, in place of what was counted on the way."""
@@ -176,7 +185,7 @@ class Journal:
 
     def changed(self, record: RequestRecord) -> None:
         """Tell fronts that a record moved on."""
-        self._bus.publish(RequestChanged(record.id))
+        self._bus.publish(record.event)
 
     def count_tokens(self, now: float, count: int) -> None:
         """Add to the rate shown as tokens a second."""

@@ -184,8 +184,7 @@ class ChatRun:
                             record.token(tally.completion_tokens - counted)
                             counted = tally.completion_tokens
                         elif tally.progress is not None and counted == 0:
-                            record.prompt_done = tally.progress[0]
-                            record.prompt_tokens = max(record.prompt_tokens, tally.prompt_tokens)
+                            record.progress(*tally.progress)
             except PeerError as error:
                 raise _error(await lease.why(error.fault)) from error
 
