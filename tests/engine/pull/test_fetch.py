@@ -284,8 +284,9 @@ async def test_two_pulls_of_one_file(rig: Rig) -> None:
     assert rig.hub.fetched == []
 
 
+@pytest.mark.parametrize("begun_again", [False, True])
 def test_a_part_that_was_finished_in_between_is_let_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun_again: bool
 ) -> None:
     """The lock of the second was waiting on the very file that got its name meanwhile."""
     first = PartFile(tmp_path / "m.gguf", Binding("a", 4), git_blob=False)
@@ -296,6 +297,8 @@ def test_a_part_that_was_finished_in_between_is_let_alone(
 
     def finish_then_lock(fd: int, how: int) -> None:
         first.finish()
+        if begun_again:
+            first.path.write_bytes(b"of a third")
         real(fd, how)
 
     monkeypatch.setattr(part_module.fcntl, "flock", finish_then_lock)
