@@ -13,7 +13,6 @@ from typing import Final, Generic, TypeVar
 from relaydesk.config.listen import Listen, parse_listen
 
 T = TypeVar("T")
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 FOREVER: Final = -1.0
 _DURATION: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|[hms]))+")
@@ -150,18 +149,6 @@ def names() -> Kind[tuple[str, ...]]:
         return tuple(dict.fromkeys(parse_name(item) for item in split_list(text)))
 
     return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,))
-
-
-def networks() -> Kind[tuple[Network, ...]]:
-    """IP networks or single addresses, each once. Host bits must be zero: ``10.0.0.1/8`` is a mistake."""
-
-    def parse(text: str) -> tuple[Network, ...]:
-        return tuple(dict.fromkeys(ipaddress.ip_network(item) for item in split_list(text)))
-
-    def show(value: tuple[Network, ...]) -> str:
-        return ",".join(map(str, value))
-
-    return Kind(parse, "addresses or networks such as 127.0.0.1 or 10.0.0.0/8, with commas", show, (list,))
 
 
 def listen() -> Kind[Listen]:

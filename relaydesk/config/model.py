@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from relaydesk.config import kinds
-from relaydesk.config.kinds import Kind, Network
+from relaydesk.config.kinds import Kind
 from relaydesk.config.listen import Listen
 
 T = TypeVar("T")
@@ -67,10 +67,10 @@ class Settings:
         "Reserved for certificates by ACME; any value is refused until they exist.",
     )
     tls_cert: Path | None = row(
-        kinds.path(), "", "Own certificate chain (PEM); needs `RELAY_TLS_KEY`.", reload=True
+        kinds.path(), "", "Own certificate chain (PEM), reread when it changes; needs `RELAY_TLS_KEY`."
     )
     tls_key: Path | None = row(
-        kinds.path(), "", "Own private key (PEM); needs `RELAY_TLS_CERT`.", reload=True
+        kinds.path(), "", "Own private key (PEM), reread when it changes; needs `RELAY_TLS_CERT`."
     )
     tls_names: tuple[str, ...] = row(
         kinds.names(),
@@ -122,9 +122,6 @@ class Settings:
     )
     queue: int = row(kinds.integer(1, 100_000), "512", "Requests that may wait for one model.", reload=True)
     max_body_mb: int = row(kinds.integer(1, 1024, " of MiB"), "8", "Largest request body in MiB.")
-    trusted_proxies: tuple[Network, ...] = row(
-        kinds.networks(), "", "Proxies whose `X-Forwarded-For` is believed.", reload=True
-    )
     log_level: str = row(
         kinds.choice("debug", "info", "warning", "error"),
         "info",

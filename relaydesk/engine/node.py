@@ -48,6 +48,7 @@ from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.tls.service import TlsService, Topic
 from relaydesk.engine.watch import WatchHub
 from relaydesk.store.db import Database
+from relaydesk.store.files import private_dir
 from relaydesk.store.lock import StateLock
 from relaydesk.store.measured import MeasuredRepo
 from relaydesk.store.meta import NODE_ID, MetaRepo
@@ -165,6 +166,8 @@ class Node:
         if settings.tls_on:
             self.tls = self._make_tls()
             await asyncio.to_thread(self.tls.prepare)
+        if settings.socket is None and self.paths.socket.parent != self.paths.state:
+            await asyncio.to_thread(private_dir, self.paths.socket.parent, follow=False)
         await asyncio.to_thread(private_directory, self.workers_dir)
         strays = await asyncio.to_thread(reap_strays, self.workers_dir)
         if strays:

@@ -124,7 +124,7 @@ class Host:
             accepting=node.accepting,
             clock=node.clock,
             rng=node.rng,
-            heartbeat_s=settings.heartbeat,
+            heartbeat_s=lambda: node.loaded.settings.heartbeat,
             max_body=settings.max_body_mb * MIB,
         )
         sockets = bind(settings.listen)

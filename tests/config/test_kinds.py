@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 
 import pytest
@@ -67,16 +66,6 @@ def test_names_are_lower_case_once_and_ordered() -> None:
 def test_names_refused(text: str) -> None:
     with pytest.raises(ValueError, match="neither"):
         kinds.names().parse(text)
-
-
-def test_networks() -> None:
-    kind = kinds.networks()
-    parsed = kind.parse("127.0.0.1,10.0.0.0/8 ::1")
-    assert parsed == tuple(map(ipaddress.ip_network, ("127.0.0.1/32", "10.0.0.0/8", "::1/128")))
-    assert kind.parse(kind.show(parsed)) == parsed
-    for text in ("10.0.0.1/8", "10.0.0.0/33", "lan", "10.0.0.0-10.0.0.9"):
-        with pytest.raises(ValueError, match=r".*"):
-            kind.parse(text)
 
 
 def test_paths(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from relaydesk.core.commands import (
     SetModel,
     UnloadModel,
 )
-from relaydesk.core.errors import EnvError, Fault, FaultError, LocalError
+from relaydesk.core.errors import Fault, LocalError
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.ports import Clock
 from relaydesk.engine.dispatch import Dispatcher
@@ -32,6 +32,7 @@ from relaydesk.engine.pool.registry import EDITABLE
 from relaydesk.engine.pull.add import look_at
 from relaydesk.engine.pull.discover import discover
 from relaydesk.engine.pull.pulled import Progress, PulledModel
+from relaydesk.engine.pull.remove import remove_pulled
 from relaydesk.engine.pull.service import PullService
 
 _log: Final = logging.getLogger(__name__)
@@ -194,6 +195,7 @@ class ModelCommands:
                 "path": str(each.path),
                 "size_bytes": each.size,
                 "source": each.source,
+                "projector": str(each.projector) if each.projector else None,
                 "registered": str(each.path) in known,
             }
             for each in found
@@ -220,28 +222,12 @@ class ModelCommands:
         return all(entry.spec.path != spec.path for entry in self._pool.registry.entries())
 
     def _delete_owned(self, spec: ModelSpec) -> list[str]:
-        from relaydesk.engine.pull.siblings import parts_of
-
-        try:
-            files = list(parts_of(Path(spec.path)))
-        except FaultError:
-            files = [Path(spec.path)]
-        if spec.projector and self._model_dir.resolve() in Path(spec.projector).resolve().parents:
-            files.append(Path(spec.projector))
-        deleted = []
-        for file in files:
-            try:
-                file.unlink()
-                deleted.append(str(file))
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                raise EnvError(
-                    "storage_failed",
-                    f"{spec.name} is forgotten, but {file} could not be deleted ({error.strerror})",
-                    "delete it by hand",
-                ) from error
-        return deleted
+        files = [Path(spec.path)]
+        users = {entry.spec.projector for entry in self._pool.registry.entries()}
+        projector = Path(spec.projector) if spec.projector and spec.projector not in users else None
+        if projector is not None and self._model_dir.resolve() in projector.resolve().parents:
+            files.append(projector)
+        return [str(path) for path in remove_pulled(self._model_dir, *files)]
 
 
 # What a loaded engine does not need to be restarted for.

@@ -82,7 +82,7 @@ class _BeatingWriter:
     def __init__(self, response: web.StreamResponse, hub: Hub) -> None:
         self._response = response
         self._clock = hub.clock
-        self._interval_s = hub.heartbeat_s
+        self._interval_s = hub.heartbeat_s()
         self._last = self._clock.mono()
 
     async def write(self, frame: bytes) -> None:

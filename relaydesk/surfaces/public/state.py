@@ -28,7 +28,7 @@ class Hub:
     accepting: Callable[[], bool]
     clock: Clock
     rng: Rng
-    heartbeat_s: float
+    heartbeat_s: Callable[[], float]
     max_body: int
 
 
