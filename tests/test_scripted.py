@@ -60,8 +60,12 @@ async def test_speed_shortens_time() -> None:
     node = ScriptedNode(_frames(1000, 3000), clock, speed=10.0, sleep=clock.sleep)
     clock.advance(0.1)
     assert _shown((await node.snapshot()).health) == 1
+    updates = node.watch()
+    await _next(updates)
+    waiting = asyncio.create_task(_next(updates))
+    await asyncio.sleep(0.01)
     clock.advance(0.2)
-    assert _shown((await node.snapshot()).health) == 2
+    assert _shown((await waiting).health) == 2
 
 
 async def test_real_time_works_too() -> None:

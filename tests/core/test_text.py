@@ -55,6 +55,8 @@ def test_harmless_text_is_left_alone(text: str) -> None:
         ("two\r\nlines\tand\u2028more", "two lines and more"),
         ("\ud800lone", "lone"),
         ("  padded \n", "padded"),
+        (" padded ", "padded"),
+        ("two  spaces", "two spaces"),
         ("[@click=app.quit]x[/]", "[@click=app.quit]x[/]"),
         ("", ""),
     ],

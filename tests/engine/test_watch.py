@@ -94,6 +94,17 @@ async def test_topics_limit_first_and_later_updates(rig: Rig) -> None:
     assert second.health.value == HealthView(in_flight=1)
 
 
+async def test_what_was_sent_is_not_sent_again(rig: Rig) -> None:
+    updates = rig.hub.watch()
+    await _next(updates)
+    rig.sample()
+    assert (await _next(updates)).health is not None
+    rig.add_key()
+    second = await _next(updates)
+    assert second.keys is not None
+    assert second.health is None
+
+
 async def test_no_topics_is_a_watch_of_nothing(rig: Rig) -> None:
     updates = rig.hub.watch([])
     first = await _next(updates)

@@ -117,16 +117,16 @@ class ControlServer:
             self._file = None
 
     def _add_routes(self, router: web.UrlDispatcher) -> None:
-        router.add_get(routes.STATUS, self._status)
-        router.add_get(routes.MODELS, self._models)
+        router.add_get(routes.STATUS, self._status, allow_head=False)
+        router.add_get(routes.MODELS, self._models, allow_head=False)
         router.add_post(routes.MODELS, self._add_model)
         for path in (routes.MODELS, routes.MODELS + "/{name:.+}"):
             router.add_patch(path, self._set_model)
             router.add_delete(path, self._remove_model)
         router.add_post(routes.ROTATE_DEFAULT_KEY, self._rotate_default_key)
-        router.add_get(routes.WATCH, self._watch)
-        router.add_get(routes.VIEWS, self._view)
-        router.add_get(routes.VIEWS + "/{section}", self._view)
+        router.add_get(routes.WATCH, self._watch, allow_head=False)
+        router.add_get(routes.VIEWS, self._view, allow_head=False)
+        router.add_get(routes.VIEWS + "/{section}", self._view, allow_head=False)
         router.add_post(routes.COMMANDS + "/{name}", self._command)
         for method, path, sentence in _NOT_BUILT:
             router.add_route(method, path, _not_built(sentence))
