@@ -53,11 +53,19 @@ def smollm2() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_environment(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """No test reads or writes the settings, state or runtime directory of whoever runs it."""
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "JOURNAL_STREAM"):
+    for name in (
+        "XDG_STATE_HOME",
+        "XDG_CONFIG_HOME",
+        "STATE_DIRECTORY",
+        "RUNTIME_DIRECTORY",
+        "JOURNAL_STREAM",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))

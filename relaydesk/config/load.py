@@ -20,7 +20,7 @@ from relaydesk.core.text import safe_text
 FILE_SUFFIX: Final = "_file"
 DEFAULT_ORIGIN: Final = "default"
 # Read by this module and its callers, but no setting of the node.
-_OTHER_VARIABLES: Final = frozenset({"RELAY_CONFIG"})
+_OTHER_VARIABLES: Final = frozenset({"RELAY_CONFIG", "RELAY_DEBUG"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,14 @@ class Command(msgspec.Struct, frozen=True, tag_field="command", tag=_tag):
 
 
 class AddModel(Command, frozen=True):
-    """Register the GGUF file ``spec.path`` in place, or the server ``spec.url``."""
+    """Register the GGUF file ``spec.path`` in place, or the server ``spec.url``.
+
+    ``url_key`` is that server's API key; it is kept among the node's secrets and shown nowhere.
+    """
 
     help: ClassVar[str] = "register a model file in place, or another OpenAI-compatible server"
     spec: ModelSpec
+    url_key: str = ""
 
 
 class PullModel(Command, frozen=True):

@@ -129,6 +129,4 @@ class EnvError(FaultError):
 
 def raise_fault(fault: Fault) -> None:
     """Raise a fault that crossed a wire or a queue as a value."""
-    raise LocalError(
-        fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after
-    )
+    raise LocalError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)

@@ -48,6 +48,4 @@ class LoopLag:
             return Lag(0.0, 0.0, 0.0)
         ordered = sorted(self._samples)
         last = len(ordered) - 1
-        return Lag(
-            round(ordered[last // 2], 2), round(ordered[int(last * 0.99)], 2), round(ordered[last], 2)
-        )
+        return Lag(round(ordered[last // 2], 2), round(ordered[int(last * 0.99)], 2), round(ordered[last], 2))

@@ -174,7 +174,13 @@ class Node:
             _log.warning("ended %d engine processes that a dead node had left", strays)
         await self.registry.open()
         ModelCommands(
-            self.pool, self._pulls, self._jobs, self.paths.models, self.clock, self._environ
+            self.pool,
+            self._pulls,
+            self._jobs,
+            self._secrets,
+            self.paths.models,
+            self.clock,
+            self._environ,
         ).register(self.dispatcher)
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:

@@ -61,7 +61,7 @@ class NodeCommands:
             raise LocalError(
                 "request_not_found",
                 f"no request {command.id[:80]} is kept",
-                "the newest are listed by relaydesk status; older ones are not kept",
+                "the id is in each answer's x-request-id; the newest 500 are kept until the node stops",
             )
         return Outcome(ok=True, value=to_builtins(view))
 

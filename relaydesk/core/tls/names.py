@@ -96,7 +96,11 @@ def parse_name(text: str) -> Name:
         except UnicodeError:
             name = ""
     labels = name.split(".")
-    if len(name) > _MAX_NAME or not all(_LABEL.fullmatch(label) for label in labels) or _NUMERIC.fullmatch(labels[-1]):
+    if (
+        len(name) > _MAX_NAME
+        or not all(_LABEL.fullmatch(label) for label in labels)
+        or _NUMERIC.fullmatch(labels[-1])
+    ):
         raise LocalError(
             "bad_setting",
             f"{safe_text(text, 80)!r} in RELAY_TLS_NAMES is not a host name or IP address",

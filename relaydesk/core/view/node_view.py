@@ -72,9 +72,7 @@ class NodeView(msgspec.Struct, frozen=True):
         return Update(seq=self.seq, **{name: getattr(self, name) for name in chosen})
 
 
-SECTIONS: Final[tuple[str, ...]] = tuple(
-    field for field in NodeView.__struct_fields__ if field != "seq"
-)
+SECTIONS: Final[tuple[str, ...]] = tuple(field for field in NodeView.__struct_fields__ if field != "seq")
 
 
 def loading_view(now_ms: int) -> NodeView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ from relaydesk.core.commands import (
     SetModel,
     UnloadModel,
 )
-from relaydesk.core.errors import Fault, LocalError
+from relaydesk.core.errors import Fault, FaultError, LocalError
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.ports import Clock
 from relaydesk.engine.dispatch import Dispatcher
@@ -34,6 +35,7 @@ from relaydesk.engine.pull.discover import discover
 from relaydesk.engine.pull.pulled import Progress, PulledModel
 from relaydesk.engine.pull.remove import remove_pulled
 from relaydesk.engine.pull.service import PullService
+from relaydesk.store.secrets import FileSecrets
 
 _log: Final = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ class ModelCommands:
         pool: Pool,
         pulls: PullService,
         jobs: JobBoard,
+        secrets: FileSecrets,
         model_dir: Path,
         clock: Clock,
         environ: Mapping[str, str],
@@ -53,6 +56,7 @@ class ModelCommands:
         self._pool = pool
         self._pulls = pulls
         self._jobs = jobs
+        self._secrets = secrets
         self._model_dir = model_dir
         self._clock = clock
         self._environ = environ
@@ -69,7 +73,11 @@ class ModelCommands:
         dispatcher.on(DiscoverModels, self.discover)
 
     async def add(self, command: AddModel) -> Outcome:
-        spec = msgspec.structs.replace(command.spec, owned=False, sha256="")
+        spec = msgspec.structs.replace(command.spec, owned=False, sha256="", url_key_secret="")
+        if command.url_key and spec.kind != "url":
+            raise LocalError(
+                "invalid_request", "only a server's model has a key", "leave the key out", param="url_key"
+            )
         if spec.kind != "url":
             found = await look_at(spec.path)
             spec = msgspec.structs.replace(
@@ -82,7 +90,15 @@ class ModelCommands:
             )
         elif not spec.name:
             raise LocalError("invalid_request", "a server's model needs a name", "give --name", param="name")
+        if command.url_key:
+            spec = msgspec.structs.replace(spec, url_key_secret=_secret_name(spec.name))
         entry = await self._pool.registry.add(spec)
+        if command.url_key:
+            try:
+                await asyncio.to_thread(self._secrets.put, spec.url_key_secret, command.url_key)
+            except FaultError:
+                await self._pool.registry.remove(spec.name)
+                raise
         return Outcome(ok=True, value=to_builtins(entry.spec))
 
     async def pull(self, command: PullModel) -> Outcome:
@@ -147,6 +163,8 @@ class ModelCommands:
         await runner.settled()
         self._pool.forget(spec.name)
         await self._pool.registry.remove(spec.name)
+        if spec.url_key_secret:
+            await asyncio.to_thread(self._secrets.remove, spec.url_key_secret)
         deleted = await asyncio.to_thread(self._delete_owned, spec) if self._may_delete(spec) else []
         return Outcome(ok=True, value={"name": spec.name, "deleted": deleted})
 
@@ -231,7 +249,12 @@ class ModelCommands:
 
 
 # What a loaded engine does not need to be restarted for.
-_AT_ONCE: Final = frozenset({"aliases", "keep_alive_s", "preload", "host_only", "url_key_secret"})
+_AT_ONCE: Final = frozenset({"aliases", "keep_alive_s", "preload", "host_only"})
+
+
+def _secret_name(model: str) -> str:
+    """Where a server's key is kept: a model's name may hold what a file's name may not."""
+    return "url_" + hashlib.sha256(model.encode()).hexdigest()[:24]
 
 
 def _error(fault: Fault) -> LocalError:

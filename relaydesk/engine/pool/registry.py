@@ -29,7 +29,7 @@ from relaydesk.store import measured as stored
 from relaydesk.store.models import ModelsRepo
 
 # What an operator may change; the rest is ours to keep.
-_OURS = {"name", "owned", "size_bytes", "sha256", "added_ms", "source"}
+_OURS = {"name", "owned", "size_bytes", "sha256", "added_ms", "source", "url_key_secret"}
 EDITABLE = frozenset(ModelSpec.__struct_fields__) - _OURS
 
 

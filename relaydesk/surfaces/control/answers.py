@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from relaydesk.core.codec import decode, encode, fault_of, fault_view, schema_fingerprint, to_builtins
+from relaydesk.core.codec import encode, fault_of, fault_view, schema_fingerprint, to_builtins
 from relaydesk.core.commands import Outcome
 from relaydesk.core.errors import Fault, LocalError
 from relaydesk.surfaces.control.routes import SCHEMA_HEADER

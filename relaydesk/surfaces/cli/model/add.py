@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
+from relaydesk.config.secret_file import read_secret_file
 from relaydesk.core.commands import AddModel
 from relaydesk.core.errors import LocalError
 from relaydesk.core.pool.model import ModelSpec
@@ -32,15 +33,28 @@ class Registered(msgspec.Struct, frozen=True):
 @click.argument("source", metavar="PATH|URL")
 @name_option
 @field_options(without=frozenset({"path", "url"}))
+@click.option(
+    "--url-key-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="For a model on another server: a file with the API key of that server.",
+)
 @attach_option
-def add(source: str, name: str | None, attach: Path | None, **options: Any) -> None:
+def add(
+    source: str, name: str | None, attach: Path | None, url_key_file: Path | None, **options: Any
+) -> None:
     """Register a GGUF file where it is, or a server at URL that speaks OpenAI's API.
 
     The file stays where it is and is never deleted by relaydesk.
     """
     changes = chosen(options)
     spec = _far(source, name, changes) if _is_url(source) else _file(source, name, changes)
-    outcome = find_node(attach).call(AddModel(spec=spec), timeout=_ADD_S)
+    if url_key_file is not None and spec.kind != "url":
+        raise LocalError(
+            "invalid_request", "--url-key-file belongs to a URL", f"{source} is a file: leave it out"
+        )
+    key = read_secret_file(url_key_file, "URL_KEY") if url_key_file is not None else ""
+    outcome = find_node(attach).call(AddModel(spec=spec, url_key=key), timeout=_ADD_S)
     found = answer(outcome.value or {}, Registered).name or spec.name
     say(f"{found} is registered: `relaydesk model fit {found}` says whether it fits")
 
