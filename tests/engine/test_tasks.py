@@ -44,11 +44,14 @@ async def test_cancelling_nothing_or_what_has_ended_is_fine() -> None:
     await cancel_and_wait(task)
 
 
-async def test_an_outcome_nobody_wants_is_dropped_quietly(caplog: pytest.LogCaptureFixture) -> None:
-    async def fail() -> None:
-        raise RuntimeError("boom")
+async def test_a_failure_while_leaving_is_dropped_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail_to_leave() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("boom")
 
-    task = spawn(fail(), name="x")
+    task = spawn(fail_to_leave(), name="x")
     await asyncio.sleep(0)
     with caplog.at_level(logging.ERROR):
         await cancel_and_wait(task)
