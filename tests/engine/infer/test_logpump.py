@@ -40,6 +40,20 @@ async def test_finish_takes_what_a_dead_process_left() -> None:
     os.close(write_end)
 
 
+async def test_of_one_turn_only_the_head_is_looked_at_and_all_is_taken() -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    wrote = os.write(write_end, LINE * 3000)
+    assert wrote > 40 * 1024  # or this pipe is too small to tell
+    events: list[LogEvent] = []
+    one = pump(read_end, events)
+    await asyncio.sleep(0.01)
+    assert len(events) == 512
+    os.close(write_end)
+    one.finish()
+    assert len(events) == 512
+
+
 async def test_a_process_that_prints_for_ever_neither_holds_the_loop_nor_grows() -> None:
     read_end, write_end = os.pipe()
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", FLOOD, stdout=write_end)

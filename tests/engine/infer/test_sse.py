@@ -40,6 +40,14 @@ def test_events_are_the_same_however_the_stream_is_cut(
     assert got == [b"\n".join(lines) for lines in events]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+def test_an_event_reads_the_same_byte_by_byte(end: bytes) -> None:
+    stream = b"data: a" + end + b"data: b" + end + end + b"data: c" + end + end
+    parser = SseParser()
+    got = [event for at in range(len(stream)) for event in parser.feed(stream[at : at + 1])]
+    assert got == [b"a\nb", b"c"]
+
+
 def test_a_comment_alone_is_no_event() -> None:
     assert SseParser().feed(b": ping\n\n\n\n") == []
 
