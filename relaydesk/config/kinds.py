@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os.path
 import re
 from collections.abc import Callable
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from relaydesk.config.listen import Listen, parse_listen
+from relaydesk.core.errors import LocalError
+from relaydesk.core.tls.names import parse_name
 
 T = TypeVar("T")
 
@@ -19,7 +20,6 @@ _DURATION: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|[hms]))+")
 _DURATION_PART: Final = re.compile(r"([0-9.]+)(ms|[hms])")
 _UNIT_MS: Final = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _INTEGER: Final = re.compile(r"-?[0-9]{1,12}")
-_DNS_NAME: Final = re.compile(r"(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +132,14 @@ def split_list(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
-def parse_name(text: str) -> str:
-    """A DNS name in lower case or an IP address in its usual form. Raises `ValueError`."""
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError:
-        if not _DNS_NAME.fullmatch(text.lower()) or re.fullmatch(r"[0-9.]+", text):
-            raise ValueError(f"{text} is neither a DNS name nor an IP address") from None
-        return text.lower()
-
-
 def names() -> Kind[tuple[str, ...]]:
     """DNS names and IP addresses, each once, in the order given."""
 
     def parse(text: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(parse_name(item) for item in split_list(text)))
+        try:
+            return tuple(dict.fromkeys(str(parse_name(item)) for item in split_list(text)))
+        except LocalError as error:
+            raise ValueError(error.fault.message) from None
 
     return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,))
 

@@ -60,11 +60,9 @@ def test_names_are_lower_case_once_and_ordered() -> None:
     assert kind.parse("") == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["a..b", "*.x.org", "-a", "a-", "1.2.3.4.5", "http://x", "x:80", "é.org", "a" * 64]
-)
+@pytest.mark.parametrize("text", ["a..b", "*.x.org", "-a", "a-", "1.2.3.4.5", "http://x", "x:80", "a" * 64])
 def test_names_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="neither"):
+    with pytest.raises(ValueError, match="not a host name"):
         kinds.names().parse(text)
 
 

@@ -23,7 +23,8 @@ from cryptography.x509.oid import NameOID
 from relaydesk.core.errors import EnvError, FaultError
 from relaydesk.core.ports import Clock
 from relaydesk.core.tls.names import Constraints, Network
-from relaydesk.engine.tls.files import read_file, reason, write_atomic
+from relaydesk.engine.tls.files import read_file, reason
+from relaydesk.store.files import atomic_write
 
 CA_FILE: Final = "ca.pem"
 KEY_FILE: Final = "ca-key.pem"
@@ -137,8 +138,8 @@ def _create(
         ) from exc
     authority = Authority(directory / CA_FILE, certificate, key, constraints)
     old = previous.public_bytes(serialization.Encoding.PEM) if previous else b""
-    write_atomic(directory / KEY_FILE, private_pem(key) + authority.pem + old, 0o600)
-    write_atomic(authority.path, authority.pem, 0o644)
+    atomic_write(directory / KEY_FILE, private_pem(key) + authority.pem + old, 0o600)
+    atomic_write(authority.path, authority.pem, 0o644)
     return authority
 
 
@@ -223,7 +224,7 @@ def _complete(authority: Authority, previous: x509.Certificate | None) -> None:
     try:
         present = x509.load_pem_x509_certificate(read_file(authority.path))
     except FileNotFoundError:
-        write_atomic(authority.path, authority.pem, 0o644)
+        atomic_write(authority.path, authority.pem, 0o644)
         return
     except ValueError as exc:
         raise EnvError(
@@ -234,7 +235,7 @@ def _complete(authority: Authority, previous: x509.Certificate | None) -> None:
     if present == authority.certificate:
         return
     if previous is not None and present == previous:
-        write_atomic(authority.path, authority.pem, 0o644)
+        atomic_write(authority.path, authority.pem, 0o644)
         return
     raise EnvError(
         "tls_failed",

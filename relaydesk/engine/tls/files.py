@@ -1,16 +1,13 @@
-"""Certificate and key files: whole or absent, and never readable by others for an instant."""
+"""Reading certificate and key files; `store.files` writes them."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from relaydesk.core.errors import EnvError
 
-_TEMP = ".new-"
 # More than any certificate chain; a device or a log given by mistake must not fill the memory.
 _MAX_BYTES = 1 << 20
 
@@ -18,49 +15,6 @@ _MAX_BYTES = 1 << 20
 def reason(exc: OSError) -> str:
     """The system's words for an error, without number and path."""
     return exc.strerror or type(exc).__name__
-
-
-def write_atomic(path: Path, data: bytes, mode: int) -> None:
-    """Put ``data`` at ``path`` with ``mode``; a crash at any point leaves the old file or the new one.
-
-    Raises `EnvError` ``tls_failed``.
-    """
-    try:
-        # mkstemp creates 0600, so a key is private before its first byte is written.
-        fd, name = tempfile.mkstemp(prefix=_TEMP, dir=path.parent)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                os.fchmod(fd, mode)
-                file.write(data)
-                file.flush()
-                os.fsync(fd)
-            os.replace(name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
-        _sync_directory(path.parent)
-    except OSError as exc:
-        raise EnvError(
-            "tls_failed",
-            f"cannot write {path} ({reason(exc)})",
-            "make the state directory writable and give it space, or choose another with RELAY_STATE_DIR",
-        ) from exc
-
-
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def sweep(directory: Path) -> None:
-    """Remove what a killed run left half-written. Only for the holder of the state directory's lock."""
-    for leftover in directory.glob(_TEMP + "*"):
-        with contextlib.suppress(OSError):
-            leftover.unlink()
 
 
 def read_file(path: Path, *, forbidden: int = 0, advice: str = "") -> bytes:

@@ -21,7 +21,8 @@ from relaydesk.core.errors import EnvError
 from relaydesk.core.ports import Clock
 from relaydesk.core.tls.names import Name
 from relaydesk.engine.tls.authority import BACKDATE, Authority, key_usage, private_pem, utc
-from relaydesk.engine.tls.files import read_file, write_atomic
+from relaydesk.engine.tls.files import read_file
+from relaydesk.store.files import atomic_write
 
 LEAF_FILE: Final = "leaf.pem"
 LEAF_DAYS: Final = 90
@@ -109,5 +110,5 @@ def _issue(path: Path, authority: Authority, names: tuple[Name, ...], now: dt.da
     )
     pem = certificate.public_bytes(serialization.Encoding.PEM)
     # The authority goes along: who joins by its fingerprint finds it in the handshake.
-    write_atomic(path, private_pem(key) + pem + authority.pem, 0o600)
+    atomic_write(path, private_pem(key) + pem + authority.pem, 0o600)
     return Leaf(path, frozenset(names), start, end)

@@ -24,9 +24,9 @@ from relaydesk.core.tls.names import (
 from relaydesk.engine.tls.addresses import Machine, this_machine
 from relaydesk.engine.tls.authority import Authority, open_authority, renew_authority, utc
 from relaydesk.engine.tls.context import LiveContext, load_context
-from relaydesk.engine.tls.files import sweep
 from relaydesk.engine.tls.leaf import Leaf, ensure_leaf
 from relaydesk.engine.tls.own import OwnCertificate, OwnPair
+from relaydesk.store.files import sweep_temp
 
 Topic = Literal["certificate", "ca-expiry", "unknown-name"]
 CHECK_S: Final = 30.0
@@ -111,7 +111,7 @@ class TlsService:
         self._authority = open_authority(
             self._directory, home_constraints(hostname, self._extra), self._clock
         )
-        sweep(self._directory)
+        sweep_temp(self._directory)
         self._use_leaf(*self._make_leaf(self._extra))
 
     async def run(self) -> None:

@@ -14,7 +14,8 @@ from relaydesk.core.errors import EnvError
 from relaydesk.core.tls.names import home_constraints
 from relaydesk.engine.tls import authority as module
 from relaydesk.engine.tls.authority import CA_FILE, KEY_FILE, Authority, open_authority, renew_authority
-from relaydesk.engine.tls.files import read_file, sweep, write_atomic
+from relaydesk.engine.tls.files import read_file
+from relaydesk.store.files import atomic_write
 
 WANTED = home_constraints("hub")
 
@@ -57,18 +58,19 @@ def test_rights_are_right_whatever_the_umask(hub: Any, directory: Path) -> None:
 
 
 def test_a_key_is_never_readable_by_others_while_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: Any, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     modes: list[int] = []
     real = os.fsync
 
     def watching(fd: int) -> None:
-        modes.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
+        modes.extend(stat.S_IMODE(p.stat().st_mode) for p in directory.iterdir() if KEY_FILE in p.name)
         real(fd)
 
     monkeypatch.setattr(os, "fsync", watching)
-    write_atomic(tmp_path / "key", b"secret", 0o600)
-    assert modes and set(modes) == {0o600}
+    opened(hub, directory)
+    assert modes
+    assert set(modes) == {0o600}
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o620])
@@ -152,9 +154,9 @@ def test_a_kill_between_any_two_files_leaves_a_startable_hub(
         if len(written) == after:
             raise Killed
         written.append(path.name)
-        write_atomic(path, data, mode)
+        atomic_write(path, data, mode)
 
-    monkeypatch.setattr(module, "write_atomic", write)
+    monkeypatch.setattr(module, "atomic_write", write)
     act = renew_authority if renewing else open_authority
     try:
         act(directory, WANTED, hub.clock)
@@ -198,17 +200,11 @@ def test_a_place_that_cannot_be_written_is_a_sentence(hub: Any, tmp_path: Path) 
     (tmp_path / "file").symlink_to("absent")
     with pytest.raises(EnvError, match=r"cannot make the directory .*RELAY_STATE_DIR"):
         open_authority(tmp_path / "file" / "tls", WANTED, hub.clock)
-    with pytest.raises(EnvError, match=r"cannot write .*RELAY_STATE_DIR"):
-        write_atomic(tmp_path / "absent" / "x", b"", 0o600)
-    with pytest.raises(EnvError, match="No space left"):
-        write_full(tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-
-
-def write_full(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        write_atomic(tmp_path / "x", b"data", 0o600)
+        with pytest.raises(EnvError, match="no space left"):
+            opened(hub, tmp_path / "tls")
+    assert not any(path.is_file() for path in (tmp_path / "tls").iterdir())
 
 
 def full(_fd: int) -> None:
@@ -223,13 +219,6 @@ def test_what_is_no_small_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * (1 << 20) + b"x")
     with pytest.raises(EnvError, match="larger than 1 MiB"):
         read_file(tmp_path / "big")
-
-
-def test_leftovers_of_a_kill_are_swept(hub: Any, directory: Path) -> None:
-    opened(hub, directory)
-    (directory / ".new-abc").write_text("half")
-    sweep(directory)
-    assert sorted(contents(directory)) == [KEY_FILE, CA_FILE]
 
 
 def test_the_public_file_is_exactly_one_certificate(hub: Any, directory: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_full_disk_at_renewal_keeps_the_old_leaf_and_is_told(
         patch.setattr(os, "fsync", full)
         hub.have("10.7.7.7")
         said = eventually(lambda: hub.said("certificate"))
-        assert "No space left" in said[0]
+        assert "no space left" in said[0]
         port.connect("hub").close()
     eventually(lambda: hub.said("certificate")[-1] == "")
     port.connect("10.7.7.7").close()
