@@ -29,6 +29,13 @@ class Event(NamedTuple):
     data: bytes
 
 
+def chunk_of(event: Event) -> bytes:
+    """The event's data; that of an ``error`` event wrapped, so that it reads like an error in a chunk."""
+    if event.type == "error" and not event.data.startswith(b'{"error":'):
+        return b'{"error":' + event.data + b"}"
+    return event.data
+
+
 class SseParser:
     """Turns the bytes of a stream, cut anywhere, into events."""
 

@@ -16,7 +16,7 @@ from relaydesk.core.pool.ggml import KV_TYPES
 from relaydesk.core.pool.gguf import GgufHeader
 from relaydesk.core.pool.model import KvType
 
-N_UBATCH: Final = 256  # tokens the engine computes at once; workers are started with it
+N_UBATCH: Final = 128  # tokens the engine computes at once; workers are started with it
 CELLS: Final = 256  # the engine rounds every slot's context up to a multiple of this
 _STATE_BYTES: Final = 4  # recurrent state is always f32
 

@@ -8,9 +8,9 @@ from collections import deque
 from typing import Final, cast
 
 from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.sse import SseParser, chunk_of
 from relaydesk.engine.infer.engine import DONE
 from relaydesk.engine.infer.http1 import ResponseParser
-from relaydesk.engine.infer.sse import SseParser
 
 _HIGH_WATER: Final = 256 * 1024
 _LOW_WATER: Final = 64 * 1024
@@ -78,11 +78,11 @@ class Connection(asyncio.Protocol):
             return
         if self._sse is not None and self.parser.status == 200:
             for event in self._sse.feed(body):
-                if event == DONE:
+                if event.data == DONE:
                     self.saw_done = True
                 else:
-                    self._events.append(event)
-                    self._held += len(event)
+                    self._events.append(chunk_of(event))
+                    self._held += len(event.data)
             if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
                 self._paused = True
                 self._transport.pause_reading()

@@ -6,13 +6,14 @@ from typing import Literal
 
 import msgspec
 
+from relaydesk.core.pool.kvcache import N_UBATCH
 from relaydesk.core.pool.model import KvType
 
 BufferKind = Literal["model", "kv", "compute", "output", "other"]
 
 # Small on purpose: the engine looks whether its client left only between two batches of a prompt, and may
 # have begun the next by then. Two batches of 256 took up to 2.9 s on one core with a model of 135 million.
-DEFAULT_BATCH = 128
+DEFAULT_BATCH = N_UBATCH
 
 
 class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,10 +12,10 @@ import aiohttp
 from yarl import URL
 
 from relaydesk.core.errors import LocalError, PeerError
+from relaydesk.core.gateway.sse import SseParser, chunk_of
 from relaydesk.engine.infer.client import REPLY_LIMIT
 from relaydesk.engine.infer.connection import ERROR_BODY_LIMIT
 from relaydesk.engine.infer.engine import DONE, EngineReply
-from relaydesk.engine.infer.sse import SseParser
 
 _AGAIN: Final = "check that the server at its URL runs"
 
@@ -74,7 +74,7 @@ class UrlStream:
                 raise StopAsyncIteration
             data = await self._read()
             if data:
-                self._events.extend(self._sse.feed(data))
+                self._events.extend(map(chunk_of, self._sse.feed(data)))
                 continue
             if self._ends_with_done:
                 self._response.close()
