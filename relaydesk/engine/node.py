@@ -235,6 +235,7 @@ class Node:
         """Go on with changed settings."""
         self.loaded = loaded
         self.pool.memory.pretend_mib = loaded.settings.host_memory_mb
+        self.pool.retime()
         logging.getLogger().setLevel(loaded.settings.log_level.upper())
 
     def meta(self) -> MetaView:

@@ -28,13 +28,16 @@ class HostMemoryProbe:
         self._held = held
         self._nvml: Any = _open_nvml()
 
-    def read(self) -> HostMemory:
-        """All memories now. Takes well under a millisecond without GPUs, a few with them."""
-        held = self._held()
+    def read(self, without: int = 0) -> HostMemory:
+        """All memories now, as if models held ``without`` bytes less.
+
+        Takes well under a millisecond without GPUs, a few with them.
+        """
+        held = max(0, self._held() - without)
         if self.pretend_mib is not None:
             total = self.pretend_mib * MIB
             return HostMemory((Device("RELAY_HOST_MEMORY_MB", "ram", total, max(0, total - held)),))
-        gpus = self._gpus()
+        gpus = _given_back(self._gpus(), without)
         memory = psutil.virtual_memory()
         ram_held = 0 if gpus else held
         free = max(0, min(memory.available, memory.total - ram_held))
@@ -69,6 +72,17 @@ class HostMemoryProbe:
             _log.warning("the GPU's memory cannot be read (%s): counting RAM instead", error)
             return ()
         return tuple(found)
+
+
+def _given_back(gpus: tuple[Device, ...], count: int) -> tuple[Device, ...]:
+    """The devices with ``count`` bytes more free, the fullest first: which ones held them is not known."""
+    found = list(gpus)
+    for index in sorted(range(len(found)), key=lambda each: found[each].free_bytes - found[each].total_bytes):
+        gpu = found[index]
+        back = min(count, gpu.total_bytes - gpu.free_bytes)
+        found[index] = Device(gpu.name, gpu.kind, gpu.total_bytes, gpu.free_bytes + back)
+        count -= back
+    return tuple(found)
 
 
 def _open_nvml() -> Any:

@@ -30,6 +30,7 @@ from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.jobs import Job, JobBoard
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import EDITABLE
+from relaydesk.engine.pool.runner import ModelRunner
 from relaydesk.engine.pull.add import look_at
 from relaydesk.engine.pull.discover import discover
 from relaydesk.engine.pull.pulled import Progress, PulledModel
@@ -151,18 +152,21 @@ class ModelCommands:
 
     async def set(self, command: SetModel) -> Outcome:
         entry = await self._pool.registry.change(command.name, command.changes)
-        loaded = self._pool.runner(entry.spec.name).life.state in ("warm", "loading")
+        runner = self._pool.runner(entry.spec.name)
+        runner.retime()
+        loaded = runner.life.state in ("warm", "loading")
         note = "it counts from the next load" if loaded and set(command.changes) - _AT_ONCE else ""
         return Outcome(ok=True, value={"spec": to_builtins(entry.spec), "note": note})
 
     async def remove(self, command: RemoveModel) -> Outcome:
         spec = self._pool.registry.entry(command.name).spec
         runner = self._pool.runner(spec.name)
-        if runner.life.state in ("warm", "loading") and (denied := runner.unload(force=False)) is not None:
+        if (denied := runner.unload(force=False)) is not None:
             raise _error(denied)
         await runner.settled()
-        self._pool.forget(spec.name)
         await self._pool.registry.remove(spec.name)
+        # Nobody can ask for it by name any more; who asked in the last moment is refused.
+        await self._pool.forget(spec.name)
         if spec.url_key_secret:
             await asyncio.to_thread(self._secrets.remove, spec.url_key_secret)
         deleted = await asyncio.to_thread(self._delete_owned, spec) if self._may_delete(spec) else []
@@ -176,17 +180,28 @@ class ModelCommands:
 
         async def work(job: Job) -> None:
             runner = self._pool.runner(name)
-            if (denied := runner.want(force=True)) is not None:
-                raise _error(denied)
-            while runner.life.state == "loading":
-                job.progress(round(runner.life.progress * 1000), 1000)
-                await asyncio.sleep(0.1)
-            if runner.life.state != "warm":
-                fault = runner.life.error or Fault("model_load_failed", f"{name} did not stay loaded")
-                raise _error(fault)
-            job.progress(1000, 1000, 0, f"{name} is loaded")
+            try:
+                await self._load(runner, job)
+            except asyncio.CancelledError:
+                # Refused where requests wait for it, and then it goes on for them.
+                if runner.life.state == "loading":
+                    runner.unload(force=False)
+                raise
 
         return Outcome(ok=True, job=self._jobs.start("load", name, work))
+
+    async def _load(self, runner: ModelRunner, job: Job) -> None:
+        # An engine that is just being stopped is not the one that was asked for.
+        await runner.settled()
+        if (denied := runner.want(force=True)) is not None:
+            raise _error(denied)
+        while runner.life.state == "loading":
+            job.progress(round(runner.life.progress * 1000), 1000)
+            await asyncio.sleep(0.1)
+        if runner.life.state != "warm":
+            fault = runner.life.error or Fault("model_load_failed", f"{runner.name} did not stay loaded")
+            raise _error(fault)
+        job.progress(1000, 1000, 0, f"{runner.name} is loaded")
 
     async def unload(self, command: UnloadModel) -> Outcome:
         name = self._pool.registry.entry(command.name).spec.name

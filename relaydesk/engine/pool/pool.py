@@ -71,6 +71,7 @@ class Pool:
                 name,
                 self._clock,
                 self._load,
+                self._measure,
                 keep_alive_s=lambda: self.keep_alive_s(name),
                 queue_limit=lambda: self._limits().queue,
                 slots=lambda: self.registry.entry(name).spec.slots,
@@ -93,10 +94,13 @@ class Pool:
         return sum(runner.held_bytes for runner in self._runners.values())
 
     def standing(self, entry: Entry, memory: HostMemory | None = None) -> Standing | None:
-        """The model against this machine; None where it needs nothing here or its file is unusable."""
+        """The model against this machine; None where it needs nothing here or its file is unusable.
+
+        What the model itself holds counts as free: it would be loaded in its own place.
+        """
         if entry.subject is None:
             return None
-        return stand(entry.subject, memory or self.memory.read(), self._loaded(but=entry.spec.name))
+        return stand(entry.subject, self._memory_for(entry, memory), self._loaded(but=entry.spec.name))
 
     def fit_report(self, entry: Entry) -> FitReport:
         """The full report of `relaydesk model fit`. Raises `FaultError` where there is nothing to judge."""
@@ -112,7 +116,7 @@ class Pool:
         return fit(
             entry.spec,
             subject.header,
-            self.memory.read(),
+            self._memory_for(entry),
             loaded=self._loaded(but=entry.spec.name),
             projector=subject.projector,
             draft=subject.draft,
@@ -147,6 +151,12 @@ class Pool:
         room = Room(host_free=standing.free, pool_total=standing.total)
         return refusal(entry.spec.name, standing.need.bytes, room, host_only=entry.spec.host_only)
 
+    def _memory_for(self, entry: Entry, memory: HostMemory | None = None) -> HostMemory:
+        runner = self._runners.get(entry.spec.name)
+        if runner is not None and runner.held_bytes:
+            return self.memory.read(without=runner.held_bytes)
+        return memory or self.memory.read()
+
     @asynccontextmanager
     async def lease(self, name: str, record: RequestRecord) -> AsyncIterator[Lease]:
         """Hold the model's engine, loading it first where it is cold. Raises `FaultError`."""
@@ -172,12 +182,19 @@ class Pool:
         finally:
             runner.release(lease)
 
-    def forget(self, name: str) -> None:
-        """Drop the runner of a model that was removed. It must be unloaded."""
+    async def forget(self, name: str) -> None:
+        """Drop the runner of a model that was removed, with whatever it does."""
         runner = self._runners.get(name)
-        if runner is not None and runner.life.state not in ("cold", "unavailable"):
-            raise LocalError("conflict", f"{name} is loaded", f"run relaydesk model unload {name} first")
-        self._runners.pop(name, None)
+        if runner is None:
+            return
+        await runner.close(Fault("model_not_found", f"the model {name} was removed", param="model"))
+        if self._runners.get(name) is runner:
+            del self._runners[name]
+
+    def retime(self) -> None:
+        """Settings have changed: models may have been idle for long enough."""
+        for runner in self.runners():
+            runner.retime()
 
     def refuse_all(self, fault: Fault) -> None:
         """The node stops: waiting requests are refused, running answers end with ``fault``."""
@@ -192,19 +209,17 @@ class Pool:
     async def _load(self, runner: ModelRunner) -> RunningEngine:
         """Make room and start the engine; what it holds is counted from before it starts."""
         async with self._load_turn:
-            entry = await self.registry.reread(runner.name)
+            entry = runner.entry = await self.registry.reread(runner.name)
             if entry.fault is not None:
                 raise EnvError("model_load_failed", entry.fault.message, entry.fault.hint)
             if entry.subject is not None:
                 runner.held_bytes = await self._make_room(runner, entry)
             limit = self._limits().load_timeout_s
             try:
-                running = await self._starter.start(entry.spec, self.context(entry), limit, runner.progress)
+                return await self._starter.start(entry.spec, self.context(entry), limit, runner.progress)
             except BaseException:
                 runner.held_bytes = 0
                 raise
-            await self._measure(entry, running)
-            return running
 
     def context(self, entry: Entry) -> int:
         """What one request can use, in tokens; 0 where only a far server knows."""
@@ -231,7 +246,8 @@ class Pool:
                     case "evict":
                         for victim in standing.decision.victims:
                             _log.info("%s is unloaded to make room for %s", victim, runner.name)
-                            await self._runners[victim].evict()
+                            if (found := self._runners.get(victim)) is not None:
+                                await found.evict()
                         gpu_deadline = self._clock.mono() + _GPU_RETURN_S
                         continue
                     case "wait" if self._clock.mono() < deadline:
@@ -261,17 +277,20 @@ class Pool:
     def _ask_to_leave(self, name: str, standing: Standing, asked: set[str]) -> None:
         """Let models in use take no new requests: the longest unused first, as many as are needed."""
         missing = standing.need.bytes - standing.free
+        missing -= sum(each.held_bytes for each in self._runners.values() if each.life.state == "unloading")
         for model in sorted(self._loaded(but=name), key=lambda each: each.last_used):
             if missing <= 0:
                 return
-            if not model.pinned:
+            runner = self._runners[model.name]
+            if not model.pinned and runner.life.state == "warm":
                 missing -= model.bytes
                 asked.add(model.name)
-                self._runners[model.name].leaving = True
+                runner.leaving = True
 
-    async def _measure(self, entry: Entry, running: RunningEngine) -> None:
-        ready = running.ready
-        if ready is None or not ready.weights_bytes:
+    async def _measure(self, runner: ModelRunner, running: RunningEngine) -> None:
+        """Keep what the load used, for the next time."""
+        ready, entry = running.ready, runner.entry
+        if ready is None or not ready.weights_bytes or entry is None:
             return
         gpus = len({each.device for each in ready.buffers if not each.device.startswith("CPU")})
         peak = sum((ready.weights_bytes, ready.kv_bytes, ready.compute_bytes)) if gpus else ready.rss_bytes
@@ -286,20 +305,27 @@ class Pool:
             compute=ready.compute_bytes,
             peak=peak,
         )
-        await self.registry.measure(entry.spec.name, measured)
+        await self.registry.measure(entry, measured)
 
     def _loaded(self, but: str) -> list[LoadedModel]:
-        return [
-            LoadedModel(
-                name=runner.name,
-                bytes=runner.held_bytes,
-                last_used=runner.life.last_used,
-                in_flight=runner.life.in_flight,
-                pinned=self.keep_alive_s(runner.name) < 0,
+        """What holds memory. A model that is being loaded or unloaded counts as in use: it cannot be unloaded
+        now, and waiting for it helps.
+        """
+        found = []
+        for runner in self._runners.values():
+            state = runner.life.state
+            if runner.name == but or (state != "warm" and not runner.held_bytes):
+                continue
+            found.append(
+                LoadedModel(
+                    name=runner.name,
+                    bytes=runner.held_bytes,
+                    last_used=runner.life.last_used,
+                    in_flight=runner.life.in_flight + (state != "warm"),
+                    pinned=state != "unloading" and self.keep_alive_s(runner.name) < 0,
+                )
             )
-            for runner in self._runners.values()
-            if runner.name != but and runner.life.state == "warm"
-        ]
+        return found
 
     def keep_alive_s(self, name: str) -> int:
         """How long the model stays loaded when idle: its own setting, else the node's; -1 for ever."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.pool.need import Measured, Subject, effective_ctx
 from relaydesk.core.ports import Clock
 from relaydesk.engine.bus import Bus
+from relaydesk.engine.infer.url_engine import parse_engine_url
 from relaydesk.engine.pool.headers import read_headers
 from relaydesk.store import measured as stored
 from relaydesk.store.models import ModelsRepo
@@ -55,6 +56,8 @@ class Registry:
         self._measured = measured
         self._clock = clock
         self._bus = bus
+        # Changes one after another: each begins with what the one before it left.
+        self._turn = asyncio.Lock()
         self._entries: dict[str, Entry] = {}
         self._names: tuple[ModelName, ...] = ()
 
@@ -96,16 +99,16 @@ class Registry:
             parse_model_name(name)
         _check(spec)
         stamped = msgspec.structs.replace(spec, added_ms=self._clock.wall_ms())
-        entry = await self._read(stamped)
-        if entry.fault is not None:
-            raise LocalError(entry.fault.code, entry.fault.message, entry.fault.hint, param=entry.fault.param)
-        await self._models.add(stamped)
-        self._take(entry)
+        async with self._turn:
+            entry = await self._read(stamped)
+            if entry.fault is not None:
+                raise _error(entry.fault)
+            await self._models.add(stamped)
+            self._take(entry)
         return entry
 
     async def change(self, name: str, changes: dict[str, Any]) -> Entry:
         """Change editable fields. Raises `LocalError` ``invalid_request`` naming a field that is wrong."""
-        old = self.entry(name).spec
         for key in changes:
             if key not in EDITABLE:
                 raise LocalError(
@@ -114,47 +117,57 @@ class Registry:
                     f"choose out of {', '.join(sorted(EDITABLE))}",
                     param=key,
                 )
-        try:
-            spec = msgspec.convert({**msgspec.to_builtins(old), **changes}, ModelSpec)
-        except msgspec.ValidationError as error:
-            raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
-        for alias in spec.aliases:
-            parse_model_name(alias)
-        _check(spec)
-        entry = await self._read(spec)
-        if entry.fault is not None and (spec.path, spec.projector, spec.draft) != (
-            old.path,
-            old.projector,
-            old.draft,
-        ):
-            raise LocalError(entry.fault.code, entry.fault.message, entry.fault.hint, param=entry.fault.param)
-        await self._models.replace(spec)
-        self._take(entry)
+        async with self._turn:
+            old = self.entry(name).spec
+            try:
+                spec = msgspec.convert({**msgspec.to_builtins(old), **changes}, ModelSpec)
+            except msgspec.ValidationError as error:
+                raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
+            for alias in spec.aliases:
+                parse_model_name(alias)
+            _check(spec)
+            entry = await self._read(spec)
+            if entry.fault is not None and _files(spec) != _files(old):
+                raise _error(entry.fault)
+            if spec.path != old.path or spec.kind != old.kind:
+                # Another file than the one that was pulled: it is not ours to delete.
+                size = entry.header.file_bytes if entry.header is not None else 0
+                spec = msgspec.structs.replace(spec, owned=False, sha256="", size_bytes=size)
+                entry = replace(entry, spec=spec)
+            await self._models.replace(spec)
+            self._take(entry)
         return entry
 
     async def remove(self, name: str) -> ModelSpec:
         """Forget a model. Its file is the caller's to delete."""
-        spec = self.entry(name).spec
-        await self._models.remove(spec.name)
-        del self._entries[spec.name]
-        self._index()
+        async with self._turn:
+            spec = self.entry(name).spec
+            await self._models.remove(spec.name)
+            del self._entries[spec.name]
+            self._index()
         self._bus.publish(ModelChanged(spec.name))
         return spec
 
-    async def measure(self, name: str, measured: Measured) -> None:
-        """Keep what a load really used."""
-        entry = self._entries.get(name)
-        if entry is None or entry.subject is None:
+    async def measure(self, measured_entry: Entry, measured: Measured) -> None:
+        """Keep what a load of this entry really used. It may have been changed or removed since."""
+        spec, subject = measured_entry.spec, measured_entry.subject
+        if subject is None or spec.name not in self._entries:
             return
-        await self._measured.put(_to_store(name, entry.spec, measured, self._clock.wall_ms()))
-        subject = msgspec.structs.replace(entry.subject, measured=measured)
-        self._take(Entry(entry.spec, subject))
+        await self._measured.put(_to_store(measured_entry, subject, measured, self._clock.wall_ms()))
+        if self._entries.get(spec.name) is measured_entry:
+            self._take(replace(measured_entry, subject=msgspec.structs.replace(subject, measured=measured)))
 
     async def reread(self, name: str) -> Entry:
-        """Look at the model's file again: it may have been repaired, replaced or removed."""
-        entry = await self._read(self._entries[name].spec)
-        self._take(entry)
-        return entry
+        """Look at the model's file again: it may have been repaired, replaced or removed.
+
+        Raises `LocalError` ``model_not_found`` where the model was removed meanwhile.
+        """
+        while True:
+            known = self.entry(name)
+            entry = await self._read(known.spec)
+            if self._entries.get(known.spec.name) is known:
+                self._take(entry)
+                return entry
 
     async def _read(self, spec: ModelSpec) -> Entry:
         if spec.kind == "url":
@@ -163,7 +176,7 @@ class Registry:
             found = await asyncio.to_thread(read_headers, spec)
         except FaultError as error:
             return Entry(spec, None, error.fault)
-        options = options_key(effective_ctx(found.header, spec), spec)
+        options = options_key(effective_ctx(found.header, spec), spec, found.header.file_bytes)
         kept = await self._measured.get(spec.name, options)
         measured = _from_store(kept, effective_ctx(found.header, spec), spec) if kept is not None else None
         return Entry(spec, msgspec.structs.replace(found, measured=measured))
@@ -179,16 +192,19 @@ class Registry:
         )
 
 
-def options_key(ctx: int, spec: ModelSpec) -> str:
-    """Everything that changes what a load uses, as one text: a measurement holds for exactly this."""
+def options_key(ctx: int, spec: ModelSpec, file_bytes: int) -> str:
+    """Everything that changes what a load uses, as one text: a measurement holds for exactly this.
+
+    The file's size is in it, because another file may take the place of one that was measured.
+    """
     extras = f"{spec.projector}|{spec.draft}|{spec.gpu_layers}"
-    return f"{spec.path}|{ctx}|{spec.slots}|{spec.kv_k}|{spec.kv_v}|{extras}"
+    return f"{spec.path}|{file_bytes}|{ctx}|{spec.slots}|{spec.kv_k}|{spec.kv_v}|{extras}"
 
 
-def _to_store(name: str, spec: ModelSpec, measured: Measured, now_ms: int) -> stored.Measured:
+def _to_store(entry: Entry, subject: Subject, measured: Measured, now_ms: int) -> stored.Measured:
     return stored.Measured(
-        model=name,
-        options=options_key(measured.ctx, spec),
+        model=entry.spec.name,
+        options=options_key(measured.ctx, entry.spec, subject.header.file_bytes),
         weights_bytes=measured.weights,
         kv_bytes=measured.kv,
         compute_bytes=measured.compute,
@@ -211,6 +227,14 @@ def _from_store(kept: stored.Measured, ctx: int, spec: ModelSpec, gpus: int = 0)
     )
 
 
+def _files(spec: ModelSpec) -> tuple[str, str, str, str]:
+    return spec.kind, spec.path, spec.projector, spec.draft
+
+
+def _error(fault: Fault) -> LocalError:
+    return LocalError(fault.code, fault.message, fault.hint, param=fault.param)
+
+
 def _check(spec: ModelSpec) -> None:
     """Rules between fields that types cannot say."""
     if not 1 <= spec.slots <= 64:
@@ -229,13 +253,11 @@ def _check(spec: ModelSpec) -> None:
             "choose seconds, 0 to unload at once or -1 to keep it for ever",
             param="keep_alive_s",
         )
-    if spec.kind == "url" and not spec.url.startswith(("http://", "https://")):
-        raise LocalError(
-            "invalid_request",
-            f"the server's address {spec.url[:100]!r} is no URL",
-            "give http:// or https:// with the path before /v1",
-            param="url",
-        )
+    if spec.kind == "url":
+        try:
+            parse_engine_url(spec.url)
+        except LocalError as error:
+            raise LocalError("invalid_request", error.fault.message, error.fault.hint, param="url") from None
     if spec.kind == "url" and spec.host_only and not _is_loopback(spec.url):
         raise LocalError(
             "invalid_request",

@@ -16,7 +16,8 @@ from relaydesk.core.errors import EnvError, Fault, FaultError
 from relaydesk.core.pool import lifecycle as life
 from relaydesk.core.ports import Clock
 from relaydesk.engine.pool.lease import Lease
-from relaydesk.engine.pool.slot_queue import SlotQueue
+from relaydesk.engine.pool.registry import Entry
+from relaydesk.engine.pool.slot_queue import SlotQueue, queue_full
 from relaydesk.engine.pool.starter import RunningEngine
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 
@@ -24,6 +25,10 @@ _log: Final = logging.getLogger(__name__)
 
 # Makes room and starts the engine; the argument is told the fraction loaded.
 Start = Callable[["ModelRunner"], Awaitable[RunningEngine]]
+# Called once the engine runs, before anybody may use it.
+Started = Callable[["ModelRunner", RunningEngine], Awaitable[None]]
+
+_CLOSED: Final = Fault("shutting_down", "the hub is stopping", "send the request again soon", retry_after=5)
 
 
 class ModelRunner:
@@ -38,6 +43,7 @@ class ModelRunner:
         name: str,
         clock: Clock,
         start: Start,
+        started: Started,
         *,
         keep_alive_s: Callable[[], int],
         queue_limit: Callable[[], int],
@@ -48,6 +54,8 @@ class ModelRunner:
         self.name = name
         self.life = life.COLD
         self.running: RunningEngine | None = None
+        # What the engine was started with; the registration may have been changed since.
+        self.entry: Entry | None = None
         self._running_run = 0
         self.slots: SlotQueue | None = None
         self.held_bytes = 0
@@ -55,12 +63,15 @@ class ModelRunner:
         self.started_at_ms = 0
         self.last_used_at_ms = 0
         self.memory_mb = 0
-        # Another model waits for this one's room: it takes no new requests until it has gone.
+        # Another model waits for this one's room, or the operator wants it unloaded: while it is loaded it
+        # takes no new requests. ``parked`` counts those that wait until it has gone, or stays.
         self.leaving = False
+        self.parked = 0
         self._unload_due = False
         self._closed = False
         self._clock = clock
         self._start = start
+        self._started = started
         self._keep_alive_s = keep_alive_s
         self._queue_limit = queue_limit
         self._slot_count = slots
@@ -73,12 +84,20 @@ class ModelRunner:
         self._load: tuple[int, asyncio.Task[None]] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._returned = asyncio.Event()
+        self._ended: Fault | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for the engine."""
+        return len(self._waiters) + self.parked
 
     async def acquire(self) -> Lease:
         """Wait for the engine and take a lease. Raises `FaultError` where it is refused."""
-        while self.leaving and self.life.state == "warm":
-            self._returned.clear()
-            await self._returned.wait()
+        if self.waiting >= self._queue_limit():
+            raise queue_full(self._queue_limit())
+        await self._park()
+        if self._ended is not None:
+            raise _error(self._ended)
         waiter: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self.feed(life.LoadRequested())
@@ -98,11 +117,11 @@ class ModelRunner:
             self._leases.remove(lease)
             self.last_used_at_ms = self._clock.wall_ms()
             self.feed(life.RequestDone(lease.run))
-            if self._unload_due and not self._leases:
-                self.feed(life.Unload())
 
     def want(self, *, force: bool) -> Fault | None:
         """Load without a request; the fault where that is refused now."""
+        if self._ended is not None:
+            return self._ended
         return self.feed(life.LoadRequested(waits=False, force=force))
 
     def unload(self, *, force: bool) -> Fault | None:
@@ -113,6 +132,11 @@ class ModelRunner:
         """Take no new requests and unload once the running ones have ended."""
         self.leaving = True
         self._unload_due = True
+        self.retime()
+
+    def retime(self) -> None:
+        """Idle time may be over by another setting than the one that was in force."""
+        self.feed(life.Tick())
 
     async def settled(self) -> None:
         """Wait until an engine that is being stopped is gone."""
@@ -133,25 +157,27 @@ class ModelRunner:
             self._returned.set()
 
     def fail_waiters(self, fault: Fault) -> None:
-        """The node stops: nobody waits any longer, and running answers end with ``fault``."""
+        """Nobody waits any longer, now or later, and running answers end with ``fault``."""
+        self._ended = fault
+        self._returned.set()
         while self._waiters:
             _refuse(self._waiters.popleft(), fault)
             self.feed(life.WaiterLeft())
-        for lease in tuple(self._leases):
-            lease.end(fault)
+        self._tell_leases(self.life.run, fault)
 
-    async def close(self) -> None:
+    async def close(self, fault: Fault = _CLOSED) -> None:
         """End the engine, whatever it is doing; no process is left."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self.fail_waiters(fault)
         if self._load is not None:
             await cancel_and_wait(self._load[1])
-        for task in tuple(self._tasks):
-            await cancel_and_wait(task)
+        # A stop under way is waited for: cancelled in the middle it would leave the process behind.
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
         if self.running is not None:
-            await self.running.stop()
-            self.running = None
+            running, self.running = self.running, None
+            await running.stop()
+        self.held_bytes = 0
 
     def feed(self, event: life.Event) -> Fault | None:
         """One step of the life, with its effects; the fault of a `Deny`, if that was the answer."""
@@ -160,6 +186,8 @@ class ModelRunner:
         denied: Fault | None = None
         for effect in effects:
             match effect:
+                case life.StartEngine() | life.StopEngine() if self._closed:
+                    pass
                 case life.StartEngine(run):
                     self._load = run, spawn(self._run_load(run), name=f"load {self.name}")
                 case life.StopEngine(run):
@@ -174,13 +202,15 @@ class ModelRunner:
                 case life.Deny(fault):
                     denied = fault
         self._set_timer()
-        if self.life.state != "warm":
+        if self.life.state in ("cold", "unloading"):
             self.leaving = self._unload_due = False
-        if not self.leaving:
+        if not self.leaving or self.life.state != "warm":
             self._returned.set()
         if self.life is not before:
             same = self.life.state == before.state
             (self._progressed if same else self._changed)(self.name)
+        if self._unload_due and not (self.life.in_flight or self.life.waiting):
+            self.feed(life.Unload())
         return denied
 
     def progress(self, fraction: float | None) -> None:
@@ -201,10 +231,26 @@ class ModelRunner:
             self._leases.add(lease)
             waiter.set_result(lease)
 
+    async def _park(self) -> None:
+        """Wait while the engine is to go and has not gone."""
+        self.parked += 1
+        try:
+            while self.leaving and self.life.state == "warm" and self._ended is None:
+                self._returned.clear()
+                await self._returned.wait()
+        finally:
+            self.parked -= 1
+
+    def _tell_leases(self, run: int, fault: Fault) -> None:
+        for lease in self._leases:
+            if lease.run == run:
+                lease.end(fault)
+        if self.slots is not None:
+            self.slots.end(fault)
+
     def _end_leases(self, run: int, fault: Fault) -> None:
-        for lease in [each for each in self._leases if each.run == run]:
-            lease.end(fault)
-            self._leases.discard(lease)
+        self._tell_leases(run, fault)
+        self._leases = {lease for lease in self._leases if lease.run != run}
 
     async def _run_load(self, run: int) -> None:
         try:
@@ -218,20 +264,22 @@ class ModelRunner:
             fault = Fault("model_load_failed", f"{self.name} did not load ({error!r})", "see the log")
             self.feed(life.Failed(run, fault))
             return
-        if self.life.run != run or self.life.state != "loading":
-            await running.stop()
-            return
+        # From here on it is found by whoever wants it stopped, in whatever state the life is by now.
         self.running = running
         self._running_run = run
         self.started_at_ms = self._clock.wall_ms()
-        self.slots = SlotQueue(self._slot_count(), self._queue_limit(), lambda: self._progressed(self.name))
+        self.slots = SlotQueue(self._slot_count(), self._queue_limit, lambda: self._progressed(self.name))
         if running.exited is not None:
             running.exited.add_done_callback(lambda reason: self._on_exit(run, reason))
+        try:
+            await self._started(self, running)
+        except Exception:
+            _log.exception("what %s uses was not kept", self.name)
         self.feed(life.Ready(run))
 
     def _on_exit(self, run: int, reason: asyncio.Future[str]) -> None:
-        if self._closed or self.life.run != run or self.life.state != "warm":
-            return
+        if self._closed or self.life.run != run or self.life.state not in ("loading", "warm"):
+            return  # it was stopped
         fault = Fault(
             "engine_failed",
             f"the engine of {self.name} ended unexpectedly: {reason.result()}",
@@ -244,16 +292,17 @@ class ModelRunner:
         self.held_bytes = 0
         if dead is not None:
             self._keep(dead.engine.aclose(), f"close {self.name}")
-        # Those who wait for a slot are told through their lease, as running answers are.
-        self._end_leases(run, fault)
         self.feed(life.Died(run, fault))
 
     async def _run_stop(self, run: int) -> None:
         if self._load is not None and self._load[0] == run:
             await cancel_and_wait(self._load[1])
         if self.running is not None and self._running_run == run:
-            running, self.running = self.running, None
-            await running.stop()
+            try:
+                await self.running.stop()
+            except Exception:
+                _log.exception("the engine of %s did not stop as it should", self.name)
+            self.running = None
             self.held_bytes = 0
         self.feed(life.Stopped(run))
 
@@ -261,13 +310,12 @@ class ModelRunner:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._closed:
+            return
         due = life.wake_at(self.life, self._keep_alive_s())
         if due is not None:
             delay = max(0.0, due - self._clock.mono())
-            self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
-
-    def _tick(self) -> None:
-        self.feed(life.Tick())
+            self._timer = asyncio.get_running_loop().call_later(delay, self.retime)
 
     def _keep(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
         task = spawn(work, name=name)

@@ -48,7 +48,7 @@ def _model(pool: Pool, entry: Entry, memory: HostMemory) -> ModelView:
         progress=life.progress if state == "loading" else None,
         slots=spec.slots,
         in_flight=life.in_flight,
-        queued=life.waiting + (runner.slots.waiting if runner.slots is not None else 0),
+        queued=runner.waiting + (runner.slots.waiting if runner.slots is not None else 0),
         need_mib=standing.need.mib if standing is not None else 0,
         measured=standing.need.measured if standing is not None else False,
         size_bytes=spec.size_bytes,
@@ -73,8 +73,12 @@ def _state(
     it stays ``cold``, so that a busy pool does not empty clients' pickers.
     """
     life = runner.life
-    if life.state in ("warm", "loading") or (life.state == "unavailable" and life.restarting):
-        return public_state(life), True, ""
+    if life.state in ("warm", "loading"):
+        return life.state, True, ""
+    if life.state == "unavailable" and life.restarting:
+        state = public_state(life)
+        down = state == "unavailable" and life.error is not None
+        return state, not down, life.error.message if down and life.error is not None else ""
     unfit = pool.unfit(entry, memory)
     if unfit is not None:
         return "unavailable", False, unfit.message
