@@ -30,6 +30,7 @@ CHAT_PATH: Final = "/v1/chat/completions"
 # Frames of all choices together that may wait for a slow client.
 MERGE_LIMIT: Final = 64
 
+_INTERNAL: Final = Fault("internal_error", "relaydesk failed on this request", "look for it in the hub's log")
 _GONE: Final = Fault("client_closed", "the client left before the answer was complete")
 
 
@@ -71,9 +72,12 @@ class ChatRun:
         except FaultError as error:
             self.record.finish(error.fault.rule.status, error.fault)
             raise
+        except Exception:
+            self.record.finish(_INTERNAL.rule.status, _INTERNAL)
+            raise
         except BaseException:
             # Cancelled or closed: the client left, or the node stops and has said so elsewhere.
-            self.record.finish(_GONE.rule.status, _GONE)
+            self.leave()
             raise
 
     async def whole(self) -> bytes:
@@ -96,10 +100,17 @@ class ChatRun:
         except FaultError as error:
             self.record.finish(error.fault.rule.status, error.fault)
             raise
+        except Exception:
+            self.record.finish(_INTERNAL.rule.status, _INTERNAL)
+            raise
         except BaseException:
-            self.record.finish(_GONE.rule.status, _GONE)
+            self.leave()
             raise
         return body
+
+    def leave(self) -> None:
+        """Nobody wants the answer any more. Does nothing where the run has ended by itself."""
+        self.record.finish(_GONE.rule.status, _GONE)
 
     async def _single(self, lease: Lease, rewriter: ChunkRewriter) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._events(lease, 0, rewriter.tally)) as events:
@@ -113,7 +124,7 @@ class ChatRun:
 
         No TaskGroup: a generator is resumed by whichever task asks for its next frame, and may be closed.
         """
-        queue: asyncio.Queue[bytes | FaultError | None] = asyncio.Queue(MERGE_LIMIT)
+        queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(MERGE_LIMIT)
         pumps = [
             spawn(self._pump(lease, number, rewriter, queue), name=f"choice {number} of {self.record.id}")
             for number, rewriter in enumerate(rewriters)
@@ -138,7 +149,7 @@ class ChatRun:
         lease: Lease,
         number: int,
         rewriter: ChunkRewriter,
-        queue: asyncio.Queue[bytes | FaultError | None],
+        queue: asyncio.Queue[bytes | Exception | None],
     ) -> None:
         try:
             async with aclosing(self._events(lease, number, rewriter.tally)) as events:
@@ -147,7 +158,8 @@ class ChatRun:
                         await queue.put(frame)
             rewriter.end()
             await queue.put(None)
-        except FaultError as error:
+        except Exception as error:
+            # Whatever it is, it ends the run: the reader would wait for this choice for ever.
             await queue.put(error)
 
     async def _collect(self, lease: Lease, number: int, stream: ChoiceStream, fold: Fold) -> None:
@@ -162,6 +174,8 @@ class ChatRun:
         """One choice's events as the engine sends them, while a slot is held for it."""
         record = self.record
         async with lease.slots.slot(record.key) as slot:
+            if lease.fault is not None:
+                raise _error(lease.fault)
             record.prefill()
             body = engine_body(
                 self._request,

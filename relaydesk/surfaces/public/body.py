@@ -38,11 +38,16 @@ async def read_body(request: web.Request, limit: int) -> bytes:
 
 
 async def answer_expect(request: web.Request) -> None:
-    """``Expect: 100-continue``: say go on only where the body will be read (RFC 9110 §10.1.1)."""
+    """``Expect: 100-continue``: say go on only where the body will be read (RFC 9110 §10.1.1).
+
+    This runs before the application's middlewares, so it looks at the key itself.
+    """
+    hub = request.app[HUB]
     if request.headers.get(hdrs.EXPECT, "").lower() != "100-continue":
         return
-    limit = request.app[HUB].max_body
-    if request.content_length is None or request.content_length <= limit:
+    if hub.authenticator.check(request.headers.get(hdrs.AUTHORIZATION)) is None:
+        return
+    if request.content_length is None or request.content_length <= hub.max_body:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         # aiohttp takes a write before the headers for the body's beginning.
         request.writer.output_size = 0

@@ -8,6 +8,7 @@ and what fails later is one error frame, after which nothing follows.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -19,8 +20,10 @@ from relaydesk.core.gateway.sse import HEARTBEAT
 from relaydesk.engine.gateway.run import ChatRun
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.surfaces.public.body import read_body
-from relaydesk.surfaces.public.middleware import error_response
+from relaydesk.surfaces.public.middleware import internal_fault
 from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID, Hub
+
+_log: Final = logging.getLogger(__name__)
 
 FIRST_EVENT_WAIT_S: Final = 0.9
 
@@ -44,32 +47,48 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 async def _streamed(request: web.Request, hub: Hub, run: ChatRun) -> web.StreamResponse:
     frames = run.frames()
     first = spawn(_next(frames), name=f"first event of {run.record.id}")
-    beat: asyncio.Task[None] | None = None
     try:
         await asyncio.wait([first], timeout=FIRST_EVENT_WAIT_S if run.warm else 0.02)
         if first.done() and (error := first.exception()) is not None:
-            if isinstance(error, FaultError):
-                return error_response(request, error.fault)
             raise error
         response = web.StreamResponse(headers={**_STREAM_HEADERS, "x-request-id": request[REQUEST_ID]})
         await response.prepare(request)
-        writer = _BeatingWriter(response, hub)
-        beat = spawn(writer.beat(), name=f"heartbeat of {run.record.id}")
-        try:
-            frame = await first
-            while frame is not None:
-                await writer.write(frame)
-                frame = await anext(frames, None)
-        except FaultError as error:
-            await writer.write(error_frame(error.fault))
-        await cancel_and_wait(beat)
+        await _send(response, hub, run, first, frames)
         await response.write_eof()
         return response
     finally:
+        try:
+            await cancel_and_wait(first)
+        finally:
+            # Closing the run closes the engine's connection, which is what frees the slot.
+            await frames.aclose()
+            run.leave()
+
+
+async def _send(
+    response: web.StreamResponse,
+    hub: Hub,
+    run: ChatRun,
+    first: asyncio.Task[bytes | None],
+    frames: AsyncIterator[bytes],
+) -> None:
+    """Everything behind the headers, so that errors are frames too."""
+    writer = _BeatingWriter(response, hub)
+    beat = spawn(writer.beat(), name=f"heartbeat of {run.record.id}")
+    try:
+        frame = await first
+        while frame is not None:
+            await writer.write(frame)
+            frame = await anext(frames, None)
+    except FaultError as error:
+        await writer.write(error_frame(error.fault))
+    except ConnectionError:
+        raise
+    except Exception:
+        _log.exception("request %s failed inside relaydesk", run.record.id)
+        await writer.write(error_frame(internal_fault(run.record.id)))
+    finally:
         await cancel_and_wait(beat)
-        await cancel_and_wait(first)
-        # Closing the run closes the engine's connection, which is what frees the slot.
-        await frames.aclose()
 
 
 async def _next(frames: AsyncIterator[bytes]) -> bytes | None:

@@ -39,12 +39,7 @@ async def with_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         raise
     except Exception:
         _log.exception("request %s failed inside relaydesk", request[REQUEST_ID])
-        fault = Fault(
-            "internal_error",
-            "relaydesk failed on this request",
-            f"look for {request[REQUEST_ID]} in the hub's log",
-        )
-        return error_response(request, fault)
+        return error_response(request, internal_fault(request[REQUEST_ID]))
     if not response.prepared:
         response.headers["x-request-id"] = request[REQUEST_ID]
     return response
@@ -76,6 +71,13 @@ def error_response(request: web.Request, fault: Fault) -> web.Response:
         # The rest of the body will not be read: say so instead of draining megabytes from a stranger.
         response.force_close()
     return response
+
+
+def internal_fault(request_id: str) -> Fault:
+    """What a client is told of a failure of ours: where to look, and nothing else."""
+    return Fault(
+        "internal_error", "relaydesk failed on this request", f"look for {request_id} in the hub's log"
+    )
 
 
 def _http_fault(request: web.Request, error: web.HTTPException) -> Fault:
