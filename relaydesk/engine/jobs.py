@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -22,6 +22,8 @@ _log: Final = logging.getLogger(__name__)
 
 KEPT: Final = 50
 RUNNING_LIMIT: Final = 16
+
+JobState = Literal["running", "done", "failed", "cancelled"]
 
 
 class Job:
@@ -56,7 +58,7 @@ class JobBoard:
             del self._views[old]
         task = spawn(self._run(job_id, work), name=f"{kind} {subject}")
         self._tasks[job_id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(job_id, None))
+        task.add_done_callback(lambda _: self._on_end(job_id))
         self._bus.publish(JobChanged(job_id))
         return job_id
 
@@ -85,7 +87,7 @@ class JobBoard:
 
     async def _run(self, job_id: str, work: Callable[[Job], Awaitable[None]]) -> None:
         fault: Fault | None = None
-        state = "done"
+        state: JobState = "done"
         try:
             await work(Job(self, job_id))
         except asyncio.CancelledError:
@@ -97,6 +99,15 @@ class JobBoard:
             _log.exception("job %s failed inside relaydesk", job_id)
             state, fault = "failed", Fault("internal_error", "the job failed inside relaydesk", "see the log")
         finally:
-            shown = fault_view(fault) if fault is not None else None
-            self._views[job_id] = msgspec.structs.replace(self._views[job_id], state=state, fault=shown)
-            self._bus.publish(JobChanged(job_id))
+            self._close(job_id, state, fault)
+
+    def _on_end(self, job_id: str) -> None:
+        self._tasks.pop(job_id, None)
+        # A task that is cancelled before its first step never says so itself.
+        if self._views[job_id].state == "running":
+            self._close(job_id, "cancelled", None)
+
+    def _close(self, job_id: str, state: JobState, fault: Fault | None) -> None:
+        shown = fault_view(fault) if fault is not None else None
+        self._views[job_id] = msgspec.structs.replace(self._views[job_id], state=state, fault=shown)
+        self._bus.publish(JobChanged(job_id))

@@ -32,6 +32,7 @@ class Authenticator:
         self._rng = rng
         self._bus = bus
         self._since_ms = clock.wall_ms()
+        self._rotating = asyncio.Lock()
         self._take(key)
 
     @classmethod
@@ -72,11 +73,13 @@ class Authenticator:
                 "the default key comes from RELAY_API_KEY",
                 "change it there, then restart or reload the node",
             )
-        secret = make_key(self._rng)
-        # Stored first: a key that was announced must survive the next start.
-        await asyncio.to_thread(self._secrets.put, SECRET_NAME, secret)
-        self._since_ms = self._clock.wall_ms()
-        self._take(DefaultKey(secret, created=False, given=False))
+        # One after another: the key in force is always the one that was stored last.
+        async with self._rotating:
+            secret = make_key(self._rng)
+            # Stored first: a key that was announced must survive the next start.
+            await asyncio.to_thread(self._secrets.put, SECRET_NAME, secret)
+            self._since_ms = self._clock.wall_ms()
+            self._take(DefaultKey(secret, created=False, given=False))
         self._bus.publish(KeysChanged())
         return secret
 
