@@ -1,0 +1,1 @@
+"""The console: a Textual application over `NodeApi` and nothing else."""

@@ -1,0 +1,1 @@
+"""Widgets drawn line by line, for everything that ticks."""
