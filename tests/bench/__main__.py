@@ -27,10 +27,12 @@ ROWS: Final[dict[str, Row]] = {
     "latency": latency.sixteen,
     "latency-1": latency.one,
     "latency-scripted": latency.scripted,
+    "latency-late": latency.late,
     "memory": memory.node,
     "idle-tls": memory.idle,
     "status": startup.status,
     "serve": startup.serve,
+    "idle-cpu": startup.idle,
     "engine-client": engine_client.engine_client,
     "micro": micro.micro,
 }

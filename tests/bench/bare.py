@@ -16,13 +16,13 @@ import uvloop
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.infer.spec import EngineSpec
 from relaydesk.engine.infer.worker import WorkerProcess
-from tests.bench.rig import CTX, NAME, SLOTS
+from tests.bench.rig import CTX, SLOTS
 
 
-async def main(model: str, directory: str) -> None:
+async def main(model: str, directory: str, name: str) -> None:
     """Run one worker until standard input ends."""
-    spec = EngineSpec(model_path=model, alias=NAME, ctx_total=CTX * SLOTS, slots=SLOTS, threads=1)
-    worker = WorkerProcess(spec, Path(directory), SystemRng(), SystemClock(), *sys.argv[3:4])
+    spec = EngineSpec(model_path=model, alias=name, ctx_total=CTX * SLOTS, slots=SLOTS, threads=1)
+    worker = WorkerProcess(spec, Path(directory), SystemRng(), SystemClock(), *sys.argv[4:5])
     await worker.start(60)
     try:
         print(json.dumps({"unix": worker.socket_path, "key": worker.key, "pid": worker.pid}), flush=True)
@@ -32,4 +32,4 @@ async def main(model: str, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1], sys.argv[2]))
+    uvloop.run(main(*sys.argv[1:4]))

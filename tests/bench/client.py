@@ -18,7 +18,7 @@ import uvloop
 
 _TOKEN: Final = b'"content":"'
 _EMPTY: Final = b'"content":""'
-_LAST_CHUNK: Final = b"0\r\n\r\n"
+_LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
 _TAIL: Final = len(_EMPTY) - 1
 _LENGTH: Final = b"content-length:"
 
@@ -171,16 +171,23 @@ async def streams(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 async def ask(plan: dict[str, Any]) -> dict[str, Any]:
-    """``count`` whole requests to each target, one at a time and in turns; milliseconds each."""
+    """``count`` requests to each target, one at a time and in turns; milliseconds each.
+
+    A target may have a ``body`` of its own, and be ``streamed``: then its last chunk is waited for.
+    """
     targets = [_Target(each) for each in plan["targets"]]
-    method, path, body = plan.get("method", "POST"), plan["path"], plan.get("body", "").encode()
-    requests = [target.request(method, path, body) for target in targets]
+    method, path, body = plan.get("method", "POST"), plan["path"], plan.get("body", "")
+    requests = [
+        target.request(method, path, each.get("body", body).encode())
+        for target, each in zip(targets, plan["targets"], strict=True)
+    ]
+    kinds = [_Streamed if each.get("streamed") else _Whole for each in plan["targets"]]
     _Whole.any_status = plan.get("any_status", False)
-    connections: list[_Whole | None] = [None] * len(targets)
+    connections: list[_Connection | None] = [None] * len(targets)
     took: list[list[float]] = [[] for _ in targets]
     for _ in range(plan["count"]):
         for number, target in enumerate(targets):
-            connection = connections[number] = await _again(target, _Whole, connections[number])
+            connection = connections[number] = await _again(target, kinds[number], connections[number])
             started = time.perf_counter()
             ended = await connection.send(requests[number])
             took[number].append((ended - started) * 1000)

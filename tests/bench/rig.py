@@ -127,12 +127,12 @@ def temporary() -> Iterator[Path]:
 
 
 @contextmanager
-def bare_worker(model: Path, *, python: str = "") -> Iterator[dict[str, Any]]:
+def bare_worker(model: Path, name: str = NAME, *, python: str = "") -> Iterator[dict[str, Any]]:
     """A worker asked directly: where it listens, its key and pid. ``python`` may be a stand-in."""
     with temporary() as directory:
         more = [python] if python else []
         with Child(
-            sys.executable, "-m", "tests.bench.bare", str(model), str(directory / "w"), *more
+            sys.executable, "-m", "tests.bench.bare", str(model), str(directory / "w"), name, *more
         ) as child:
             yield child.line()
 

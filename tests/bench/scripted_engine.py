@@ -1,8 +1,9 @@
 """An engine without a model, to see what the hub costs: it takes a worker's orders and answers at once.
 
 It says what llama.cpp's server says, byte for byte where lengths matter, and nothing else: no checks. A model
-whose name begins with ``paced`` gets a token every 5 ms instead of all at once. Only the standard library
-and uvloop, because it runs outside the package.
+named ``paced…`` gets a token every 5 ms instead of all at once; one named ``late…`` gets everything after
+15 ms, in which the hub's code falls out of the processor's caches as it does while a real engine computes.
+Only the standard library and uvloop, because it runs outside the package.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final, cast
 import uvloop
 
 PACE_S: Final = 0.005
+LATE_S: Final = 0.015
 _TAIL: Final = (
     '"created":1796007817,"id":"chatcmpl-6KzHbjB0YJljhTUSFBZKQWDWFQ5aN6JR","model":"m",'
     '"system_fingerprint":"b0-unknown","object":"chat.completion.chunk"'
@@ -66,8 +68,9 @@ def _whole(count: int) -> bytes:
 
 
 class _Server(asyncio.Protocol):
-    def __init__(self, paced: bool) -> None:
-        self._paced = paced
+    def __init__(self, name: str) -> None:
+        self._paced = name.startswith("paced")
+        self._late_s = LATE_S if name.startswith("late") else 0.0
         self._data = b""
         self._left = 0
         self._count = 0
@@ -84,7 +87,11 @@ class _Server(asyncio.Protocol):
         if len(rest) < length:
             return
         self._data = rest[length:]
-        self._answer(json.loads(rest[:length]) if length else {})
+        body = json.loads(rest[:length]) if length else {}
+        if self._late_s:
+            asyncio.get_running_loop().call_later(self._late_s, self._answer, body)
+        else:
+            self._answer(body)
 
     def _answer(self, body: dict[str, Any]) -> None:
         count = body.get("max_tokens", 16)
@@ -114,8 +121,8 @@ async def main() -> None:
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     order = json.loads(await reader.readline())
-    paced = order["spec"]["alias"].startswith("paced")
-    await loop.create_unix_server(lambda: _Server(paced), order["socket"])
+    name = order["spec"]["alias"]
+    await loop.create_unix_server(lambda: _Server(name), order["socket"])
     os.write(1, b'{"event":"ready"}\n')
     while await reader.readline():
         pass

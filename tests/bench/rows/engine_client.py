@@ -11,9 +11,9 @@ from typing import Any, Final
 import aiohttp
 import uvloop
 
+from relaydesk.core.gateway.sse import SseParser
 from relaydesk.engine.clock import SystemClock
 from relaydesk.engine.infer.client import EngineClient
-from relaydesk.engine.infer.sse import SseParser
 from tests.bench.figure import Figure, pairs
 from tests.bench.rig import CHAT, Context, bare_worker, scripted_python
 

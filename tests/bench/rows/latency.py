@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.bench.figure import Budget, Figure, pairs, value
 from tests.bench.rig import CHAT, NAME, BenchHub, Context, bare_worker, cpu_s, scripted_python
@@ -17,11 +17,15 @@ from tests.bench.stats import percentile
 BUDGETS = {"plain": (1.0, 3.0), "TLS": (1.3, 4.0)}
 
 
-def body(max_tokens: int) -> str:
+# What the hub adds to every request, so that a client's leaving frees the slot.
+_AS_THE_HUB: Final = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
+
+
+def body(max_tokens: int, **more: Any) -> str:
     """A short deterministic request."""
     return json.dumps(
         {
-            "model": NAME,
+            **more,
             "messages": [{"role": "user", "content": "Tell a very long story about rain."}],
             "max_tokens": max_tokens,
             "temperature": 0,
@@ -49,18 +53,26 @@ def _real(context: Context, row: str, tokens: int, per_round: int, budgets: bool
 
 def scripted(context: Context) -> list[Figure]:
     """The same against an engine that answers at once: what is left is the hub, its socket and its client."""
+    return _scripted(context, "latency-scripted", NAME, "a scripted engine", per_round=200)
+
+
+def late(context: Context) -> list[Figure]:
+    """The same against an engine that answers after 15 ms: the hub's code is cold by then."""
+    return _scripted(context, "latency-late", "late", "an engine 15 ms late", per_round=60)
+
+
+def _scripted(context: Context, row: str, name: str, what: str, per_round: int) -> list[Figure]:
     model = context.need_model()
-    with scripted_python() as python, _hubs(model, engine=python) as (hubs, stack):
-        bare = stack.enter_context(bare_worker(model, python=python))
-        label = "unstreamed, 16 tokens, scripted engine"
-        return _compare(context, "latency-scripted", label, bare, hubs, 16, 200, False)
+    with scripted_python() as python, _hubs(model, name, engine=python) as (hubs, stack):
+        bare = stack.enter_context(bare_worker(model, name, python=python))
+        return _compare(context, row, f"unstreamed, 16 tokens, {what}", bare, hubs, 16, per_round, False)
 
 
 @contextmanager
-def _hubs(model: Path, engine: str = "") -> Iterator[tuple[dict[str, BenchHub], ExitStack]]:
+def _hubs(model: Path, name: str = NAME, engine: str = "") -> Iterator[tuple[dict[str, BenchHub], ExitStack]]:
     with ExitStack() as stack:
         hubs = {
-            way: stack.enter_context(BenchHub(tls=way == "TLS", engine=engine)).serve(model)
+            way: stack.enter_context(BenchHub(tls=way == "TLS", engine=engine)).serve(model, name)
             for way in ("plain", "TLS")
         }
         yield hubs, stack
@@ -76,15 +88,17 @@ def _compare(
     per_round: int,
     budgets: bool,
 ) -> list[Figure]:
-    targets = [bare, *(hub.target() for hub in hubs.values())]
+    as_the_hub_asks = {**bare, "body": body(tokens, **_AS_THE_HUB), "streamed": True}
+    targets = [bare, *(hub.target() for hub in hubs.values()), as_the_hub_asks]
     plan: dict[str, Any] = {"targets": targets, "path": CHAT, "body": body(tokens)}
     context.load("ask", **plan, count=3)  # prompts are cached from now on, in each engine alike
     before = {way: cpu_s(hub.pid) for way, hub in hubs.items()}
     rounds = [context.load("ask", **plan, count=per_round)["ms"] for _ in range(context.pairs)]
     asked = context.pairs * per_round
     found = []
-    for number, (way, hub) in enumerate(hubs.items(), 1):
-        limits = BUDGETS[way] if budgets else (None, None)
+    ways = [*hubs, "the worker itself, asked streamed as the hub asks it"]
+    for number, way in enumerate(ways, 1):
+        limits = BUDGETS[way] if budgets and way in BUDGETS else (None, None)
         for share, limit in zip((0.5, 0.99), limits, strict=True):
             found.append(
                 pairs(
@@ -98,8 +112,10 @@ def _compare(
                     budget=Budget(limit) if limit is not None else None,
                 )
             )
-        cost = (cpu_s(hub.pid) - before[way]) / asked * 1000
-        found.append(value(row, f"{label}, {way}, the hub's processor time a request", "ms", [cost]))
         added = [b - a for each in rounds for a, b in zip(each[0], each[number], strict=True)]
         context.note(f"{way}: median of {asked} differences one by one {statistics.median(added):.2f} ms")
+    if row == "latency-scripted":  # with a real engine the hub's idle time between requests counts for more
+        for way, hub in hubs.items():
+            cost = (cpu_s(hub.pid) - before[way]) / asked * 1000
+            found.append(value(row, f"{label}, {way}, the hub's processor time a request", "ms", [cost]))
     return found

@@ -14,11 +14,11 @@ from relaydesk.config.paths import resolve
 from relaydesk.core.gateway.chunk import ChunkRewriter, Identity
 from relaydesk.core.gateway.rebuild import engine_body
 from relaydesk.core.gateway.request import parse_chat
+from relaydesk.core.gateway.sse import SseParser
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.text import safe_text
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.infer.http1 import ResponseParser
-from relaydesk.engine.infer.sse import SseParser
 from relaydesk.engine.logbook import LogBook
 from relaydesk.engine.node import Node
 from relaydesk.engine.pool.views import models_view

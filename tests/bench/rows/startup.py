@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from typing import Final
 
 from tests.bench.figure import Budget, Figure, pairs, value
-from tests.bench.rig import BenchHub, Context, temporary
+from tests.bench.rig import BenchHub, Context, cpu_s, temporary
+
+IDLE_S: Final = 3.0  # times are counted in hundredths of a second
 
 
 def status(context: Context) -> list[Figure]:
@@ -39,6 +42,20 @@ def serve(context: Context) -> list[Figure]:
         value("serve", "serve with TLS until it listens, first start", "ms", first, digits=0),
         value("serve", "… with the state of an earlier start", "ms", again, digits=0),
     ]
+
+
+def idle(context: Context) -> list[Figure]:
+    """Processor time of a node with one loaded model that nobody asks, in thousandths of a core."""
+    model = context.need_model()
+    shares = []
+    with BenchHub(tls=True) as hub:
+        hub.serve(model)
+        time.sleep(1)
+        for _ in range(context.pairs):
+            before, started = cpu_s(hub.pid), time.perf_counter()
+            time.sleep(IDLE_S)
+            shares.append((cpu_s(hub.pid) - before) / (time.perf_counter() - started) * 1000)
+    return [value("idle-cpu", "an idle node's processor time", "‰ of a core", shares, digits=1)]
 
 
 def _listening(hub: BenchHub) -> float:

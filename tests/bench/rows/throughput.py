@@ -8,8 +8,8 @@ from typing import Any, Final
 from tests.bench.figure import Budget, Figure, pairs, value
 from tests.bench.rig import CHAT, NAME, SLOTS, BenchHub, Context, bare_worker, cpu_s, scripted_python
 
-WARM_S: Final = 1.5
-WINDOW_S: Final = 5.0
+WARM_S: Final = 1.0
+WINDOW_S: Final = 3.0
 _TOPICS: Final = ("a lighthouse", "bread", "rain", "a long road", "bees", "an old clock", "snow", "the sea")
 
 
