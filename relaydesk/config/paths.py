@@ -20,6 +20,9 @@ SOCKET_NAME: Final = "control.sock"
 SYSTEM_RUNTIME: Final = Path("/run/relaydesk")
 # sockaddr_un holds 108 bytes on Linux and 104 on macOS, the closing NUL among them.
 SOCKET_LIMIT: Final = 103 if sys.platform == "darwin" else 107
+# A worker's socket adds a slash, eight hex digits and ".sock" to its directory, and engines copy the path
+# into buffers of their own.
+WORKERS_LIMIT: Final = 100 - 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,21 @@ class Paths:
     runtime: Path
     socket: Path
     models: Path
+
+    @property
+    def workers(self) -> Path:
+        """Where the engines' sockets are: this state directory's alone, and short enough for a socket.
+
+        The runtime directory is shared by all nodes of a user, and a starting node ends what a dead one
+        left in its own.
+        """
+        import hashlib
+
+        name = hashlib.sha256(os.fsencode(os.path.abspath(self.state))).hexdigest()[:12]
+        usual = self.runtime / name
+        if len(os.fsencode(usual)) <= WORKERS_LIMIT:
+            return usual
+        return Path("/tmp") / f"{APP}-{os.getuid()}" / name
 
     @property
     def database(self) -> Path:

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from relaydesk import __version__
@@ -105,7 +104,7 @@ class Node:
         self._pulls = PullService(paths.models, clock, environ=environ)
         self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)
         starter = EngineStarter(
-            self.workers_dir, loaded.settings.threads, rng, clock, self._secrets.get, metrics=metrics
+            paths.workers, loaded.settings.threads, rng, clock, self._secrets.get, metrics=metrics
         )
         self.pool = Pool(
             self.registry, starter, loaded.settings.host_memory_mb, self._limits, clock, self.bus
@@ -129,11 +128,6 @@ class Node:
         self.watch_hub = WatchHub(self.bus, self.projector)
         self.api = LocalNode(self.projector, self.watch_hub, self.dispatcher)
         self.authenticator: Authenticator
-
-    @property
-    def workers_dir(self) -> Path:
-        """Where workers' sockets are: private, and short enough for a socket's path."""
-        return self.paths.runtime / "workers"
 
     def accepting(self) -> bool:
         """Whether new requests are taken."""
@@ -168,8 +162,9 @@ class Node:
             await asyncio.to_thread(self.tls.prepare)
         if settings.socket is None and self.paths.socket.parent != self.paths.state:
             await asyncio.to_thread(private_dir, self.paths.socket.parent, follow=False)
-        await asyncio.to_thread(private_directory, self.workers_dir)
-        strays = await asyncio.to_thread(reap_strays, self.workers_dir)
+        await asyncio.to_thread(private_dir, self.paths.workers.parent, follow=False)
+        await asyncio.to_thread(private_directory, self.paths.workers)
+        strays = await asyncio.to_thread(reap_strays, self.paths.workers)
         if strays:
             _log.warning("ended %d engine processes that a dead node had left", strays)
         await self.registry.open()

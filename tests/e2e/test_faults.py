@@ -92,6 +92,20 @@ async def test_a_killed_node_leaves_nothing_and_comes_back_the_same(smollm2: Pat
             assert reply.status == 200
 
 
+def test_two_nodes_of_one_user_leave_each_other_alone(smollm2: Path) -> None:
+    """They share the runtime directory, and each ends what a dead node left: its own, nobody else's."""
+    with Hub() as first:
+        first.add(smollm2)
+        first.load()
+        engine = first.engines()[0]
+        with Hub(runtime_dir=first.dir) as second:
+            second.add(smollm2)
+            second.load()
+            assert len(second.engines()) == 1
+        assert alive(engine)
+        assert first.engines() == [engine]
+
+
 def alive(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -31,7 +31,13 @@ class Hub:
     """
 
     def __init__(
-        self, directory: Path | None = None, *, tls: bool = False, metrics: bool = False, **settings: str
+        self,
+        directory: Path | None = None,
+        *,
+        tls: bool = False,
+        metrics: bool = False,
+        runtime_dir: Path | None = None,
+        **settings: str,
     ) -> None:
         self._own = tempfile.TemporaryDirectory(prefix="rd-") if directory is None else None
         self.dir = Path(self._own.name) if self._own is not None else directory or Path()
@@ -44,7 +50,7 @@ class Hub:
             "RELAY_LISTEN": "127.0.0.1:0",
             "RELAY_V1_TLS": "on" if tls else "off",
             "RELAY_THREADS": "1",
-            "XDG_RUNTIME_DIR": str(self.dir),
+            "XDG_RUNTIME_DIR": str(runtime_dir or self.dir),
             "XDG_CONFIG_HOME": str(self.dir / "config"),
         }
         self._env |= {f"RELAY_{name.upper()}": value for name, value in settings.items()}

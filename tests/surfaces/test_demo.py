@@ -1,0 +1,69 @@
+"""The demo as a person runs it: a whole node in real processes, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.engine
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "relaydesk", "demo", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def leftovers(directory: Path) -> list[str]:
+    """Command lines of processes that still work in the demo's directory, and what is left of it."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environment = process.environ()
+        except psutil.Error:
+            continue
+        if environment.get("RELAY_STATE_DIR", "").startswith(str(directory)):
+            found.append(" ".join(process.cmdline()))
+    return found + [path.name for path in directory.iterdir()]
+
+
+def test_once_says_what_it_saw(smollm2: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache" / "relaydesk" / "models"
+    cache.mkdir(parents=True)
+    (cache / smollm2.name).symlink_to(smollm2)
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    done = run("--once", "--json", TMPDIR=str(temp), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["hub"]["ok"] is True
+    assert report["hub"]["tokens"] > 0
+    assert report["hub"]["tls"] is True
+    assert report["hub"]["wrong_key_status"] == 401
+    assert [name for name in ("relay", "mesh") if report[name]["ok"] is None] == ["relay", "mesh"]
+    assert leftovers(temp) == []
+
+
+def test_what_fails_is_one_sentence(tmp_path: Path) -> None:
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    (tmp_path / "file").write_text("in the way of the cache")
+    done = run("--once", "--json", TMPDIR=str(temp), XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("relaydesk: ")
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["hub"]["ok"] is False
+    assert leftovers(temp) == []
