@@ -1,0 +1,90 @@
+"""Text of our own in lines: strips, details, sentences, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.strip import Strip
+
+from relaydesk.surfaces.console.widgets.line_view import LineView
+from relaydesk.surfaces.console.widgets.spans import Line, fit_line
+from relaydesk.surfaces.console.widgets.tones import Palette
+
+
+class Lines(LineView):
+    """Lines as values: ``view.lines = (...)`` draws those that changed.
+
+    A subclass that makes its lines for a size overrides `lines_for`. Scrolls where its sheet lets it; with
+    ``height: auto`` it is as high as its lines.
+    """
+
+    DEFAULT_CSS = """
+    Lines { height: auto; }
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[Line] = (),
+        *,
+        ascii: bool = False,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(ascii=ascii, name=name, id=id, classes=classes)
+        self._given: tuple[Line, ...] = tuple(lines)
+        self._lines: tuple[Line, ...] = self._given
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What is shown."""
+        return self._lines
+
+    @lines.setter
+    def lines(self, lines: Sequence[Line]) -> None:
+        self._given = tuple(lines)
+        self.update()
+
+    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:  # noqa: ARG002 - for subclasses
+        """The lines for a size in cells; ``height`` is 0 where the lines decide it."""
+        return self._given
+
+    def update(self) -> None:
+        """What the lines are made from is something else."""
+        lines = self.lines_for(self.size.width, self.size.height) if self.size else self._given
+        if lines != self._lines:
+            count = len(self._lines)
+            self._lines = lines
+            self.set_lines(len(lines))
+            if len(lines) != count and self.styles.is_auto_height:
+                self.refresh(layout=True)
+            self.repaint()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+        """As many lines as there are."""
+        return len(self.lines_for(width, 0))
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - Textual's
+        """All there is: lines are cut to the width, not the width to lines."""
+        return container.width
+
+    def line_content(self, y: int) -> Line | None:
+        """The line at this place, None below the last."""
+        index = self.top + y
+        return self._lines[index] if index < len(self._lines) else None
+
+    def draw_line(self, content: object, palette: Palette) -> Strip:
+        """Spans in their tones, cut and padded to the width."""
+        width = self.size.width
+        if not isinstance(content, tuple):
+            return Strip.blank(width, palette[""])
+        spans = fit_line(content, width, ascii=self.ascii)
+        return Strip([Segment(span.text, palette[span.tone]) for span in spans], width)
+
+    def laid_out(self) -> None:
+        """Lines for the new size."""
+        if self.size:
+            self._lines = self.lines_for(self.size.width, self.size.height)
+        self.set_lines(len(self._lines))
