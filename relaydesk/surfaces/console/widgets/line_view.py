@@ -26,7 +26,10 @@ class PlainScrollBar(ScrollBarRender):
 
 
 class LineView(ScrollView):
-    """A widget of lines. ``lines_rendered`` counts the lines drawn for the screen since it was made."""
+    """A widget of lines. ``lines_rendered`` counts the lines drawn for the screen since it was made.
+
+    ``ascii`` holds marks of ours and foreign text to ASCII; None does as the app's ``ascii`` says.
+    """
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -40,7 +43,7 @@ class LineView(ScrollView):
     def __init__(
         self,
         *,
-        ascii: bool = False,
+        ascii: bool | None = None,
         name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
@@ -72,14 +75,21 @@ class LineView(ScrollView):
     @property
     def ascii(self) -> bool:
         """Whether marks of ours and foreign text are held to ASCII."""
+        if self._ascii is None:
+            return self.is_attached and bool(getattr(self.app, "ascii", False))
         return self._ascii
 
     @ascii.setter
-    def ascii(self, ascii: bool) -> None:
+    def ascii(self, ascii: bool | None) -> None:
         if ascii != self._ascii:
             self._ascii = ascii
             self.laid_out()
             self.redraw()
+
+    @property
+    def line_width(self) -> int:
+        """Cells a line has, without those of the scroll bar."""
+        return self.scrollable_content_region.width
 
     @property
     def palette(self) -> Palette:
@@ -97,7 +107,7 @@ class LineView(ScrollView):
         """Draw the lines that show something else than they should."""
         lines = [self.line_content(y) for y in range(self.size.height)]
         if len(lines) == len(self._shown):
-            width = self.size.width
+            width = self.line_width
             changed = [
                 Region(0, y, width, 1)
                 for y, (old, new) in enumerate(zip(self._shown, lines, strict=True))
@@ -116,7 +126,7 @@ class LineView(ScrollView):
 
     def set_lines(self, count: int) -> None:
         """The content has this many lines."""
-        size = Size(self.size.width, count)
+        size = Size(self.line_width, count)
         if size != self.virtual_size:
             self.virtual_size = size
 
@@ -147,7 +157,7 @@ class LineView(ScrollView):
     def on_mount(self) -> None:
         """Marks of ours reach as far as the scroll bar."""
         super().on_mount()  # type: ignore[no-untyped-call]
-        if self._ascii:
+        if self.ascii:
             self.vertical_scrollbar.renderer = PlainScrollBar  # type: ignore[misc]  # for one bar, as documented
 
     def on_resize(self, _: events.Resize) -> None:

@@ -28,7 +28,7 @@ class Lines(LineView):
         self,
         lines: Sequence[Line] = (),
         *,
-        ascii: bool = False,
+        ascii: bool | None = None,
         name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
@@ -53,7 +53,7 @@ class Lines(LineView):
 
     def update(self) -> None:
         """What the lines are made from is something else."""
-        lines = self.lines_for(self.size.width, self.size.height) if self.size else self._given
+        lines = self.lines_for(self.line_width, self.size.height) if self.size else self._given
         if lines != self._lines:
             count = len(self._lines)
             self._lines = lines
@@ -77,7 +77,7 @@ class Lines(LineView):
 
     def draw_line(self, content: object, palette: Palette) -> Strip:
         """Spans in their tones, cut and padded to the width."""
-        width = self.size.width
+        width = self.line_width
         if not isinstance(content, tuple):
             return Strip.blank(width, palette[""])
         spans = fit_line(content, width, ascii=self.ascii)
@@ -86,5 +86,5 @@ class Lines(LineView):
     def laid_out(self) -> None:
         """Lines for the new size."""
         if self.size:
-            self._lines = self.lines_for(self.size.width, self.size.height)
+            self._lines = self.lines_for(self.line_width, self.size.height)
         self.set_lines(len(self._lines))

@@ -117,7 +117,7 @@ class LiveTable(LineView, can_focus=True):
         columns: Sequence[Column],
         *,
         empty: str = "",
-        ascii: bool = False,
+        ascii: bool | None = None,
         name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
@@ -307,7 +307,7 @@ class LiveTable(LineView, can_focus=True):
 
     def draw_line(self, content: object, palette: Palette) -> Strip:
         """One line as a strip; rows out of the cache while they are the same."""
-        width = self.size.width
+        width = self.line_width
         if isinstance(content, Shown):
             kept = self._strips.get((content.row.key, content.cursor))
             if kept is None or kept[0] != content.row:
@@ -342,7 +342,7 @@ class LiveTable(LineView, can_focus=True):
 
     def laid_out(self) -> None:
         """Which columns there is room for, and the cursor in sight."""
-        self._places = lay_out(self._model.columns, self.size.width)
+        self._places = lay_out(self._model.columns, self.line_width)
         self._write_sentence()
         self.set_lines(len(self._model.view) + 1)
         self._show_cursor()
@@ -352,7 +352,7 @@ class LiveTable(LineView, can_focus=True):
         text = self._empty
         if asked and self._model.rows:
             text = f"No row holds “{asked}”. Clear the filter to see all {len(self._model.rows)}."
-        self._sentence = () if self._model.view else wrap(text, self.size.width - 2 * MARGIN)
+        self._sentence = () if self._model.view else wrap(text, self.line_width - 2 * MARGIN)
 
     # The cursor and the part of the rows that is seen.
 

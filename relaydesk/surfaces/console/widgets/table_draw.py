@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from relaydesk.surfaces.console.widgets.cells import fit
+from relaydesk.surfaces.console.widgets.cells import width as width_of
 from relaydesk.surfaces.console.widgets.columns import MARGIN, Column, Place
 from relaydesk.surfaces.console.widgets.rows import Row, Sort
 from relaydesk.surfaces.console.widgets.tones import Palette
@@ -29,15 +31,21 @@ def draw_header(
     pieces: list[tuple[Place, str, Style]] = []
     for place in places:
         column = columns[place.index]
-        title, style = column.title, plain
-        if sort is not None and sort.key == column.key:
-            arrow = ("v" if ascii else "▼") if sort.descending else ("^" if ascii else "▲")
-            # The arrow stays where the title does not fit: cut the title before it.
-            room = place.width - 2
-            title = f"{fit(title, min(len(title), room), ascii=ascii)} {arrow}" if room > 0 else arrow
-            style = palette["accent"] + Style(bold=True)
-        pieces.append((place, fit(title, place.width, column.align, ascii=ascii), style))
+        if sort is None or sort.key != column.key:
+            pieces.append((place, fit(column.title, place.width, column.align, ascii=ascii), plain))
+            continue
+        # The arrow takes the first cell of the gap, so that titles that fill their column stay whole.
+        wide = Place(place.index, place.x, place.width + 1)
+        arrow = _ARROWS[sort.descending, ascii]
+        text = fit(column.title, place.width, "right", ascii=ascii) + arrow
+        if column.align == "left":
+            text = fit(column.title, min(width_of(column.title), place.width), ascii=ascii) + arrow
+            text = fit(text, wide.width, ascii=ascii)
+        pieces.append((wide, text, palette["accent"] + Style(bold=True)))
     return _strip(pieces, width, palette[""])
+
+
+_ARROWS: Final = {(False, False): "↑", (True, False): "↓", (False, True): "^", (True, True): "v"}
 
 
 def draw_row(
@@ -69,14 +77,22 @@ def draw_sentence(text: str, width: int, palette: Palette, *, ascii: bool) -> St
 
 
 def _strip(pieces: Sequence[tuple[Place, str, Style]], width: int, blank: Style) -> Strip:
-    """Texts that fill their places exactly, on a line of ``width``."""
+    """Texts that fill their places exactly, on a line of ``width``.
+
+    Blanks at the ends of a text join the gap beside it: fewer segments to draw.
+    """
     segments: list[Segment] = []
-    x = 0
+    done = 0
     for place, text, style in pieces:
-        if place.x > x:
-            segments.append(Segment(" " * (place.x - x), blank))
-        segments.append(Segment(text, style))
-        x = place.x + place.width
-    if x < width:
-        segments.append(Segment(" " * (width - x), blank))
+        body = text.lstrip(" ")
+        start = place.x + len(text) - len(body)
+        body = body.rstrip(" ")
+        if not body:
+            continue
+        if start > done:
+            segments.append(Segment(" " * (start - done), blank))
+        segments.append(Segment(body, style))
+        done = start + width_of(body)
+    if done < width:
+        segments.append(Segment(" " * (width - done), blank))
     return Strip(segments, width)

@@ -31,7 +31,7 @@ class Tone:
 TONES: Final[dict[str, Tone]] = {
     "": Tone(("foreground",)),
     "ok": Tone(("text-success", "success")),
-    "warn": Tone(("text-warning", "warning"), bold=True),
+    "warn": Tone(("text-warning", "warning")),
     "error": Tone(("text-error", "error"), bold=True),
     "accent": Tone(("text-accent", "accent")),
     "info": Tone(("text-primary", "primary")),
@@ -73,7 +73,12 @@ def palette_of(widget: Widget) -> Palette:
     return _resolve(wanted, extra, widget.rich_style)
 
 
-_CURSOR: Final = ("block-cursor-background", "block-cursor-foreground", "block-cursor-blurred-background")
+_CURSOR: Final = (
+    "block-cursor-background",
+    "block-cursor-foreground",
+    "block-cursor-blurred-background",
+    "block-cursor-blurred-foreground",
+)
 
 
 def _wanted(name: str, tone: Tone, variables: Mapping[str, str]) -> str:
@@ -90,8 +95,9 @@ def _resolve(wanted: tuple[str, ...], cursor: tuple[str, ...], base: Style) -> P
     tones[""] = plain
     return Palette(
         tones,
-        _reversed(cursor[0], cursor[1], plain, bold=True),
-        _reversed(cursor[2], "", plain, bold=False),
+        _reversed(cursor[0], cursor[1], plain) or plain + Style(reverse=True),
+        # On a ground we cannot mix colours with, reverse means that the table has the keys.
+        _reversed(cursor[2], cursor[3], plain) or plain + Style(underline=True, bold=True),
     )
 
 
@@ -124,12 +130,11 @@ def _over(color: Color, share: float, plain: Style) -> Color:
     return Color(*ground.triplet).blend(color, share, 1)
 
 
-def _reversed(ground: str, ink: str, plain: Style, *, bold: bool) -> Style:
-    flags = Style(reverse=True, bold=bold or None)
+def _reversed(ground: str, ink: str, plain: Style) -> Style | None:
     parsed = _parse(ground)
     if parsed is None or parsed[0].ansi is not None or plain.bgcolor is None or plain.bgcolor.triplet is None:
-        return plain + flags
+        return None
     field = _over(*parsed, plain)
     given = _parse(ink)
     text = _over(*given, plain) if given is not None else field.get_contrast_text(1)
-    return Style(color=field.rich_color, bgcolor=text.rich_color) + flags
+    return Style(color=field.rich_color, bgcolor=text.rich_color, reverse=True)
