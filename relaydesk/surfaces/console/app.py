@@ -1,0 +1,330 @@
+"""The console's frame: it knows a node only as a `NodeApi`, and a pane only as a `Pane`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.command import CommandPalette
+from textual.containers import Container, Vertical
+from textual.filter import LineFilter
+from textual.widgets import Static
+from textual.worker import Worker, WorkerState
+
+from relaydesk.core.commands import Access
+from relaydesk.core.ports import Clock
+from relaydesk.core.view.node_view import NodeView
+from relaydesk.surfaces.console import chrome, themes
+from relaydesk.surfaces.console.action import ANYWHERE, Action
+from relaydesk.surfaces.console.ascii import AsciiFilter
+from relaydesk.surfaces.console.ask import Confirm
+from relaydesk.surfaces.console.bindings import BY_ID, active, bindings_for
+from relaydesk.surfaces.console.chrome import Offer
+from relaydesk.surfaces.console.data import RATES_HZ, Connect, Feed, Link
+from relaydesk.surfaces.console.filter_bar import FilterBar
+from relaydesk.surfaces.console.help import Help
+from relaydesk.surfaces.console.keymap import Keymap
+from relaydesk.surfaces.console.leaving import hurry_question, stop_question
+from relaydesk.surfaces.console.list_detail import SPLIT_COLUMNS
+from relaydesk.surfaces.console.palette import Actions
+from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.piece_line import PieceLine
+from relaydesk.surfaces.console.registry import PANES
+from relaydesk.surfaces.console.sending import Sender
+
+_log: Final = logging.getLogger(__name__)
+_HERE: Final = Path(__file__).parent
+_STYLES: Final = tuple(_HERE / "panes" / spec.id / "pane.tcss" for spec in PANES)
+
+Severity = Literal["information", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What the console is opened on.
+
+    ``stop`` is given where the node runs inside this console: the first call drains and stops it, the second
+    stops at once, and whoever gave it closes the console when the node has ended.
+    """
+
+    connect: Connect
+    clock: Clock
+    read_only: bool = False
+    stop: Callable[[], None] | None = None
+    ascii: bool = False
+    theme: str = themes.DARK.name
+    keymap: Keymap = field(default_factory=Keymap)
+
+    @property
+    def mode(self) -> str:
+        """The word at the strip's left end."""
+        where = "EMBEDDED" if self.stop is not None else "ATTACHED"
+        return "READ-ONLY" if self.read_only else where
+
+
+class ConsoleApp(App[None], inherit_bindings=False):
+    """Strip, tabs, panes, footer; one feed for all of them."""
+
+    CSS_PATH = [_HERE / "console.tcss", *(path for path in _STYLES if path.exists())]
+    BINDINGS = [*bindings_for(ANYWHERE), ("escape", "back")]
+    ENABLE_COMMAND_PALETTE = False
+    COMMAND_PALETTE_BINDING = ""
+    HORIZONTAL_BREAKPOINTS = [
+        (0, "-tiny-w"),
+        (chrome.FLOOR[0], "-narrow"),
+        (100, "-wide"),
+        (SPLIT_COLUMNS, "-split"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-tiny-h"), (chrome.FLOOR[1], "-short"), (24, "-normal"), (32, "-tall")]
+    TITLE = "relaydesk"
+
+    def __init__(self, session: Session) -> None:
+        self.ascii = session.ascii
+        # A terminal that wants no colour gets its own ink and ground.
+        self._ascii_filter = AsciiFilter(session.ascii)
+        super().__init__()
+        self.session = session
+        self.animation_level = "none"
+        for theme in themes.all_themes():
+            self.register_theme(theme)
+        self.theme = themes.TERMINAL if self.no_color else session.theme
+        self.set_keymap(dict(session.keymap.keys))
+        self.feed = Feed(session.connect, session.clock, self._on_view, self._on_link)
+        self.stopping = False
+        self.painted: Callable[[], None] | None = None
+        self._sender = Sender(self)
+        self._current = PANES[0].id
+        self._filters_of: dict[str, str] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="too-small", markup=False)
+        with Vertical(id="frame"):
+            yield PieceLine(id="strip")
+            yield PieceLine(id="tabs")
+            yield Container(id="panes")
+            yield FilterBar()
+            yield PieceLine(id="footer")
+
+    async def on_mount(self) -> None:
+        await self.show_pane(self._current)
+        self.run_worker(self.feed.run(), name="watch", group="watch", exit_on_error=False)
+        self.set_interval(1, self._tick)
+        for problem in self.session.keymap.problems:
+            self.say(problem, "warning", 10)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Any theme of Textual's can be used: what it does not name is ours."""
+        return dict(themes.own(themes.DARK).variables)
+
+    def get_line_filters(self) -> list[LineFilter]:
+        filters = list(super().get_line_filters())
+        return [*filters, self._ascii_filter] if self.ascii else filters
+
+    # What panes and the sender use.
+
+    @property
+    def pane(self) -> Pane | None:
+        """The pane that is shown."""
+        return next(iter(self.screen_stack[0].query(f"#pane-{self._current}").results(Pane)), None)
+
+    @property
+    def access(self) -> Access:
+        """What this console may do to the node."""
+        if self.session.read_only:
+            return Access.READ
+        return self.feed.node.access if self.feed.node is not None else Access.WRITE
+
+    def say(self, message: str, severity: Severity = "information", timeout: float = 4) -> None:
+        """A toast. The text is never markup."""
+        self.notify(message, severity=severity, timeout=timeout, markup=False)
+
+    def offers(self) -> tuple[Offer, ...]:
+        """Every action of this moment, with why it cannot be done where that is so."""
+        pane = self.pane
+        return tuple(
+            Offer(action, self.session.keymap.of(action), self._label(action), self.reason(action))
+            for action in active(self._current, pane is None or pane.HAS_LIST)
+        )
+
+    def reason(self, action: Action) -> str:
+        """Why the action cannot be done now; empty where it can."""
+        if action.command is not None:
+            if action.writes and self.access is Access.READ:
+                return "this console is read-only"
+            if self.feed.link.state != "live":
+                return "there is no node to ask"
+        if action.id == "view.retry" and self.feed.link.state != "lost":
+            return "the node is there"
+        return self.pane.reason(action) if self.pane is not None and action.where != ANYWHERE else ""
+
+    async def show_pane(self, pane_id: str) -> None:
+        """Put a pane in front; it is made when it is first looked at."""
+        spec = next(each for each in PANES if each.id == pane_id)
+        before, self._current = self.pane, pane_id
+        pane = self.pane
+        if before is not None and before is not pane:
+            before.display = False
+        if pane is None:
+            pane = spec.make()
+            await self.query_one("#panes").mount(pane)
+        pane.display = True
+        pane.take(self.feed.shown, self.feed.link)
+        self.query_one(FilterBar).load(self._filters_of.get(pane_id, ""))
+        pane.focus_default()
+        self._draw()
+
+    # Actions of the table: `action_run` finds the method by the action's id.
+
+    def action_run(self, action_id: str) -> None:
+        """Do what a row of the table says, or say why not."""
+        action = BY_ID[action_id]
+        reason = self.reason(action)
+        if reason:
+            self.say(f"{action.title}: {reason}", "warning")
+        elif action.command is not None and self.pane is not None:
+            work = self._sender.send(action, self.pane)
+            self.run_worker(work, name=action.id, group="commands", exit_on_error=False)
+        elif action.area == "pane":
+            self.call_later(self.show_pane, action_id.partition(".")[2])
+        else:
+            method = getattr(self.pane, action.method, None) or getattr(self, action.method)
+            method()
+            self._draw()
+
+    async def action_back(self) -> None:
+        """Escape: close what lies over the list, then the filter."""
+        if self.pane is not None and not self.pane.close_detail() and self.query_one(FilterBar).text:
+            self.query_one(FilterBar).action_clear()
+
+    def do_filter(self) -> None:
+        """Type a filter."""
+        if self.pane is not None and not self.pane.state.covers:
+            self.query_one(FilterBar).open()
+
+    def do_copy(self) -> None:
+        """To the clipboard by OSC 52, which works through ssh and tmux where the terminal allows it."""
+        text = self.pane.copied() if self.pane is not None else ""
+        if text:
+            self.copy_to_clipboard(text)
+        self.say(f"Copied: {text[:80]}" if text else "Nothing is selected")
+
+    def do_pause(self) -> None:
+        """Stand still, or go on."""
+        self.feed.pause(not self.feed.paused)
+
+    def do_faster(self, step: int = 1) -> None:
+        """The next rate of `RATES_HZ`."""
+        at = RATES_HZ.index(self.feed.rate_hz) + step
+        self.feed.set_rate(RATES_HZ[max(0, min(at, len(RATES_HZ) - 1))])
+        self.say(f"Changes are shown up to {self.feed.rate_hz:g} times a second", timeout=2)
+
+    def do_slower(self) -> None:
+        """The rate before."""
+        self.do_faster(-1)
+
+    def do_retry(self) -> None:
+        """Try to reach the node now."""
+        self.feed.retry()
+
+    def do_theme(self) -> None:
+        """The next theme."""
+        names = list(themes.NAMES.values())
+        at = names.index(self.theme) if self.theme in names else -1
+        self.theme = names[(at + 1) % len(names)]
+
+    def do_help(self) -> None:
+        """The pane's page."""
+        self.push_screen(Help(self._current, self.offers()))
+
+    def do_palette(self) -> None:
+        """Find an action by name."""
+        self.push_screen(CommandPalette(providers=[Actions], placeholder="What to do?"))
+
+    def do_quit(self) -> None:
+        """Leave; an embedded console asks, since its node ends with it."""
+        if self.session.stop is None or self.feed.link.state == "lost":
+            self.exit()
+            return
+        view = self.feed.shown
+        question = hurry_question(view) if self.stopping else stop_question(view)
+        self.push_screen(Confirm(question), partial(self._stop_if, self.session.stop))
+
+    def _stop_if(self, stop: Callable[[], None], yes: bool | None) -> None:
+        if yes:
+            self.stopping = True
+            stop()
+
+    # What comes in.
+
+    def _on_view(self, view: NodeView, changed: frozenset[str]) -> None:
+        if "jobs" in changed:
+            self._sender.follow(view)
+        pane = self.pane
+        if pane is not None and (changed & set(pane.spec.sections) or pane.state.kind != "ready"):
+            pane.take(view, self.feed.link)
+        self._draw()
+
+    def _on_link(self, link: Link) -> None:
+        if self.pane is not None:
+            self.pane.take(self.feed.shown, link)
+        self._draw()
+
+    def _tick(self) -> None:
+        if self.feed.focused and not self.feed.paused and self.pane is not None:
+            self.pane.tick(self.session.clock.wall_ms())
+        self._draw()
+
+    def _draw(self) -> None:
+        """Strip, tabs and footer; lines that are the same cost nothing."""
+        width, screen = self.size.width, self.screen_stack[0]
+        feed, mode = self.feed, self.session.mode
+        strip = chrome.strip(feed.shown, feed.link, mode, feed.paused, self.session.clock.wall_ms(), width)
+        screen.query_one("#strip", PieceLine).show(strip)
+        screen.query_one("#tabs", PieceLine).show(chrome.tabs(PANES, self._current, width - 2))
+        screen.query_one("#footer", PieceLine).show(chrome.footer(self.offers(), width))
+
+    def _label(self, action: Action) -> str:
+        return "go on" if action.id == "view.pause" and self.feed.paused else action.label
+
+    def on_resize(self, event: events.Resize) -> None:
+        cli = next(spec.cli for spec in PANES if spec.id == self._current)
+        text = chrome.too_small(event.size.width, event.size.height, cli)
+        self.screen_stack[0].query_one("#too-small", Static).update(text)
+        self._draw()
+
+    def on_app_focus(self) -> None:
+        self.feed.focus(True)
+
+    def on_app_blur(self) -> None:
+        self.feed.focus(False)
+
+    @on(FilterBar.Changed)
+    def _filtered(self, event: FilterBar.Changed) -> None:
+        self._filters_of[self._current] = event.text
+        if self.pane is not None:
+            self.pane.set_filter(event.text)
+
+    @on(FilterBar.Left)
+    def _left_filter(self) -> None:
+        if self.pane is not None:
+            self.pane.focus_default()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR:
+            _log.error("the console's worker %s failed", event.worker.name, exc_info=event.worker.error)
+            self.say(f"The console's {event.worker.name} failed: see the log", "error", 12)
+
+    def _fatal_error(self) -> None:
+        # Textual would print every local variable, secrets among them; `run` says where the trace went.
+        self._close_messages_no_wait()
+
+    @property
+    def crash(self) -> Exception | None:
+        """What ended the console, None where nothing did."""
+        return self._exception

@@ -1,0 +1,131 @@
+"""What stands around every pane, as pieces: strip, tabs, footer, and the line of a terminal too small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from relaydesk.core.view.node_view import NodeView
+from relaydesk.core.view.sections import AlertsView, HealthView, MetaView
+from relaydesk.surfaces.console.action import Action, key_name
+from relaydesk.surfaces.console.data import Link
+from relaydesk.surfaces.console.pieces import Group, Piece, cut, fit, mark, spread
+from relaydesk.surfaces.console.registry import PaneSpec
+from relaydesk.surfaces.console.units import duration, plural, rate
+
+# Below this nothing can be shown that would be worth reading.
+FLOOR: Final = (60, 16)
+# The actions that stand at the footer's right end, on every pane.
+CORNER: Final = ("app.help", "app.palette", "app.quit")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An action as the footer offers it; ``reason`` says why it cannot be done now."""
+
+    action: Action
+    keys: str
+    label: str
+    reason: str = ""
+
+
+def strip(view: NodeView, link: Link, mode: str, paused: bool, now_ms: int, width: int) -> tuple[Piece, ...]:
+    """The status strip: which node, how it does, and whether something wants an operator."""
+    alert = _alert(view.alerts.value, link)
+    room = width - 2 - sum(piece.width for piece in alert) - 2
+    groups = [Group((Piece(mode, "accent"),), 100), *_standing(link, paused, view.meta.value)]
+    groups += _numbers(view.meta.value, view.health.value, link, now_ms)
+    left = fit(groups, room, gap="   ")
+    return spread((Piece(" "), *left), (*alert, Piece(" ")), width)
+
+
+def _standing(link: Link, paused: bool, meta: MetaView | None) -> list[Group]:
+    groups = []
+    if link.state == "lost":
+        wait = f", next try within {link.retry_s:.0f} s" if link.retry_s >= 1 else ", trying"
+        groups.append(Group((mark("warn", f"no node{wait}"),), 98))
+    elif link.state == "connecting":
+        groups.append(Group((mark("info", "connecting"),), 98))
+    elif meta is not None and meta.phase != "ready":
+        groups.append(Group((mark("warn" if meta.phase == "draining" else "info", meta.phase),), 97))
+    if paused:
+        groups.append(Group((mark("warn", "paused"),), 96))
+    return groups
+
+
+def _numbers(meta: MetaView | None, health: HealthView | None, link: Link, now_ms: int) -> list[Group]:
+    groups = []
+    if meta is not None:
+        groups.append(_pair("node", meta.node[:8], 40))
+        if link.state == "live":
+            groups.append(_pair("up", duration_short((now_ms - meta.started_at_ms) / 1000), 50))
+    if health is not None and link.state == "live":
+        queued = f" +{health.queued} queued" if health.queued else ""
+        groups.append(_pair("in flight", f"{health.in_flight}{queued}", 80))
+        groups.append(_pair("tokens/s", rate(health.tokens_per_s), 70))
+        groups.append(_pair("lag", f"{health.loop_lag_p99_ms:.0f} ms", 60))
+    return groups
+
+
+def duration_short(seconds: float) -> str:
+    """An uptime: seconds only in the first minute, so that the strip is still."""
+    return duration(seconds) if seconds < 60 else duration(seconds // 60 * 60)
+
+
+def _pair(name: str, value: str, priority: int) -> Group:
+    return Group((Piece(f"{name} ", "dim"), Piece(value)), priority)
+
+
+def _alert(alerts: AlertsView | None, link: Link) -> tuple[Piece, ...]:
+    if alerts is None or link.state != "live":
+        return (Piece("alerts unknown", "dim"),)
+    if not alerts.alerts:
+        return (mark("ok", "no alerts"),)
+    tone = "error" if any(each.severity == "error" for each in alerts.alerts) else "warn"
+    return (mark(tone, plural(len(alerts.alerts), "alert")),)
+
+
+def tabs(panes: Sequence[PaneSpec], current: str, width: int) -> tuple[Piece, ...]:
+    """The panes by number; where room is short, only the current one has its name."""
+    full = _tabs(panes, current, short=False)
+    return (
+        full if sum(piece.width for piece in full) <= width else cut(_tabs(panes, current, short=True), width)
+    )
+
+
+def _tabs(panes: Sequence[PaneSpec], current: str, *, short: bool) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for spec in panes:
+        here = spec.id == current
+        text = f" {spec.digit} " if short and not here else f" {spec.digit} {spec.title} "
+        pieces.append(Piece(text, "pill" if here else "dim", f"app.run('pane.{spec.id}')"))
+    return tuple(pieces)
+
+
+def footer(offers: Iterable[Offer], width: int) -> tuple[Piece, ...]:
+    """The keys of this moment, most useful first to stay; help, palette and quit always at the right."""
+    offers = [offer for offer in offers if offer.action.footer]
+    corner = [offer for offer in offers if offer.action.id in CORNER]
+    corner.sort(key=lambda offer: CORNER.index(offer.action.id))
+    right = fit([_key(offer) for offer in corner], width - 2)
+    rest = sorted(
+        (offer for offer in offers if offer.action.id not in CORNER), key=lambda offer: -offer.action.footer
+    )
+    room = width - 3 - sum(piece.width for piece in right)
+    left = fit([_key(offer) for offer in rest], room) if room > 0 else ()
+    return spread((Piece(" "), *left), (*right, Piece(" ")), width)
+
+
+def _key(offer: Offer) -> Group:
+    do = f"app.run('{offer.action.id}')"
+    first = key_name(offer.keys.split(",")[0])
+    tones = ("faint", "faint") if offer.reason else ("accent", "dim")
+    return Group(
+        (Piece(first, tones[0], do), Piece(" ", do=do), Piece(offer.label, tones[1], do)), offer.action.footer
+    )
+
+
+def too_small(width: int, height: int, cli: str) -> str:
+    """All that a terminal below the floor shows."""
+    return f"have {width}x{height}, need {FLOOR[0]}x{FLOOR[1]}; meanwhile: {cli}"

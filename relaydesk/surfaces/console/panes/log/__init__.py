@@ -1,0 +1,1 @@
+"""The node's own log, newest line last."""

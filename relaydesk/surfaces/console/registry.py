@@ -1,0 +1,47 @@
+"""The panes there are: a folder each, and a line here."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from relaydesk.surfaces.console.action import Action
+from relaydesk.surfaces.console.panes.log.actions import ACTIONS as LOG
+
+if TYPE_CHECKING:
+    from relaydesk.surfaces.console.pane import Pane
+
+
+@dataclass(frozen=True, slots=True)
+class PaneSpec:
+    """A pane: ``digit`` opens it; ``sections`` are what it shows of a node, its main subject first.
+
+    The folder ``panes/<id>`` holds ``pane.py`` with ``pane_class``, ``present.py``, ``actions.py``,
+    ``help.md`` and ``pane.tcss``. The widget is imported when it is first looked at.
+    """
+
+    id: str
+    digit: int
+    title: str
+    sections: tuple[str, ...]
+    pane_class: str
+    actions: tuple[Action, ...]
+    cli: str
+
+    def make(self) -> Pane:
+        """A new widget of this pane."""
+        module = importlib.import_module(f"relaydesk.surfaces.console.panes.{self.id}.pane")
+        pane: Pane = getattr(module, self.pane_class)(self)
+        return pane
+
+
+PANES: Final = (PaneSpec("log", 5, "Log", ("log",), "LogPane", LOG, "journalctl -u relaydesk"),)
+
+
+def pane_spec(pane_id: str) -> PaneSpec:
+    """The pane of this id. Raises `KeyError`."""
+    return _BY_ID[pane_id]
+
+
+_BY_ID: Final = {spec.id: spec for spec in PANES}
