@@ -15,7 +15,6 @@ from relaydesk.core.text import ELLIPSIS, safe_text
 
 Align = Literal["left", "right"]
 
-ASCII_ELLIPSIS: Final = "~"
 # Terminals stack marks without end, over the lines above. No language needs more of them on one letter.
 MAX_MARKS: Final = 3
 # Longer than any line of a terminal; what is beyond it cannot be seen.
@@ -27,7 +26,7 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
-def clean(text: str, *, ascii: bool = False) -> str:
+def clean(text: str) -> str:
     """The text as a cell may show it: one line, nothing invisible, marks bounded.
 
     Owners pass `SafeText` or their own literals. This is the second lock: it costs one test for text that is
@@ -37,23 +36,20 @@ def clean(text: str, *, ascii: bool = False) -> str:
         text = safe_text(text, MAX_TEXT)
     if text.isascii():
         return text
-    if ascii:
-        return text.encode("ascii", "replace").decode("ascii")
     return _bounded(text) if len(text) > MAX_TEXT or _has_marks(text) else text
 
 
-def fit(text: str, cells: int, align: Align = "left", *, ascii: bool = False) -> str:
+def fit(text: str, cells: int, align: Align = "left") -> str:
     """Exactly ``cells`` cells of clean text: padded, or cut with an ellipsis where it is longer.
 
     No wide character is split: the cell it would have needed half of stays blank.
     """
     if cells <= 0:
         return ""
-    text = clean(text, ascii=ascii)
+    text = clean(text)
     taken = width(text)
     if taken > cells:
-        mark = ASCII_ELLIPSIS if ascii else ELLIPSIS
-        text = head(text, cells - 1) + mark
+        text = head(text, cells - 1) + ELLIPSIS
         taken = width(text)
     blank = " " * (cells - taken)
     return blank + text if align == "right" else text + blank

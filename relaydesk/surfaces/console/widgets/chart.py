@@ -69,7 +69,7 @@ def line_chart(
     bar = "|" if ascii else "│"
     lines = []
     for y, cells in enumerate(grid):
-        axis = (Span(f"{fit(labels[y], room, 'right', ascii=ascii)} {bar}", "dim"),) if labels else ()
+        axis = (Span(f"{fit(labels[y], room, 'right')} {bar}", "dim"),) if labels else ()
         body = (Span(_glyph(bits, ascii=ascii, filled=filled), tone) for bits, tone in cells)
         lines.append(merge((*axis, *body)))
     return tuple(lines)

@@ -28,7 +28,8 @@ class PlainScrollBar(ScrollBarRender):
 class LineView(ScrollView):
     """A widget of lines. ``lines_rendered`` counts the lines drawn for the screen since it was made.
 
-    ``ascii`` holds marks of ours and foreign text to ASCII; None does as the app's ``ascii`` says.
+    ``ascii`` asks for pictures made of ASCII; None does as the app's ``ascii`` says. Text stays as it is:
+    what there is to replace in it, the app replaces in all that it draws.
     """
 
     ALLOW_SELECT = False
@@ -74,7 +75,7 @@ class LineView(ScrollView):
 
     @property
     def ascii(self) -> bool:
-        """Whether marks of ours and foreign text are held to ASCII."""
+        """Whether pictures are made of ASCII."""
         if self._ascii is None:
             return self.is_attached and bool(getattr(self.app, "ascii", False))
         return self._ascii
@@ -155,7 +156,7 @@ class LineView(ScrollView):
         self.repaint()
 
     def on_mount(self) -> None:
-        """Marks of ours reach as far as the scroll bar."""
+        """The scroll bar is a picture too."""
         super().on_mount()  # type: ignore[no-untyped-call]
         if self.ascii:
             self.vertical_scrollbar.renderer = PlainScrollBar  # type: ignore[misc]  # for one bar, as documented

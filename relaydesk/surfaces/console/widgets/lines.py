@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.segment import Segment
 from textual.geometry import Size
@@ -80,11 +80,20 @@ class Lines(LineView):
         width = self.line_width
         if not isinstance(content, tuple):
             return Strip.blank(width, palette[""])
-        spans = fit_line(content, width, ascii=self.ascii)
-        return Strip([Segment(span.text, palette[span.tone]) for span in spans], width)
+        return Strip(list(_segments(fit_line(content, width), palette)), width)
 
     def laid_out(self) -> None:
         """Lines for the new size."""
         if self.size:
             self._lines = self.lines_for(self.line_width, self.size.height)
         self.set_lines(len(self._lines))
+
+
+def _segments(line: Line, palette: Palette) -> Iterator[Segment]:
+    """Blanks before a span's text stand in the plain tone: some renderers of SVG drop them otherwise."""
+    for span in line:
+        body = span.text.lstrip(" ")
+        if len(body) < len(span.text):
+            yield Segment(" " * (len(span.text) - len(body)), palette[""])
+        if body:
+            yield Segment(body, palette[span.tone])

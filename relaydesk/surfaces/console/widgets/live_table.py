@@ -322,9 +322,8 @@ class LiveTable(LineView, can_focus=True):
                 palette,
                 sort=content.sort,
                 focused=content.focused,
-                ascii=self.ascii,
             )
-        return draw_sentence(content if isinstance(content, str) else "", width, palette, ascii=self.ascii)
+        return draw_sentence(content if isinstance(content, str) else "", width, palette)
 
     def _draw_row(self, content: Shown, palette: Palette, width: int) -> Strip:
         self.strips_built += 1
@@ -334,7 +333,7 @@ class LiveTable(LineView, can_focus=True):
         elif self._stale:
             whole = palette["dim"]
         columns = self._model.columns
-        return draw_row(content.row, columns, self._places, width, palette, whole=whole, ascii=self.ascii)
+        return draw_row(content.row, columns, self._places, width, palette, whole=whole)
 
     def forget(self) -> None:
         """Drop the strips."""

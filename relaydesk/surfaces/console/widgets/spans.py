@@ -32,17 +32,17 @@ def line_text(line: Line) -> str:
     return "".join(span.text for span in line)
 
 
-def fit_line(line: Line, cells: int, *, ascii: bool = False) -> Line:
+def fit_line(line: Line, cells: int) -> Line:
     """Exactly ``cells`` cells: the rest blank, or cut with an ellipsis in the tone of what was cut."""
     left = cells
     spans: list[Span] = []
     for place, span in enumerate(line):
-        text = clean(span.text, ascii=ascii)
+        text = clean(span.text)
         taken = width(text)
         more = any(later.text for later in line[place + 1 :])
         if taken > left or (taken == left and more):
             # An extra character makes `fit` show the cut even where this span alone would just fit.
-            spans.append(Span(fit(text + ("x" if taken <= left else ""), left, ascii=ascii), span.tone))
+            spans.append(Span(fit(text + ("x" if taken <= left else ""), left), span.tone))
             left = 0
             break
         if text:

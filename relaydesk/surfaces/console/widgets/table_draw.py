@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from rich.segment import Segment
 from rich.style import Style
@@ -24,7 +23,6 @@ def draw_header(
     *,
     sort: Sort | None,
     focused: bool,
-    ascii: bool,
 ) -> Strip:
     """The titles; the one that orders carries an arrow. Strong while the table has the keys."""
     plain = palette["strong" if focused else "dim"]
@@ -32,20 +30,17 @@ def draw_header(
     for place in places:
         column = columns[place.index]
         if sort is None or sort.key != column.key:
-            pieces.append((place, fit(column.title, place.width, column.align, ascii=ascii), plain))
+            pieces.append((place, fit(column.title, place.width, column.align), plain))
             continue
         # The arrow takes the first cell of the gap, so that titles that fill their column stay whole.
         wide = Place(place.index, place.x, place.width + 1)
-        arrow = _ARROWS[sort.descending, ascii]
-        text = fit(column.title, place.width, "right", ascii=ascii) + arrow
+        arrow = "↓" if sort.descending else "↑"
+        text = fit(column.title, place.width, "right") + arrow
         if column.align == "left":
-            text = fit(column.title, min(width_of(column.title), place.width), ascii=ascii) + arrow
-            text = fit(text, wide.width, ascii=ascii)
+            text = fit(column.title, min(width_of(column.title), place.width)) + arrow
+            text = fit(text, wide.width)
         pieces.append((wide, text, palette["accent"] + Style(bold=True)))
     return _strip(pieces, width, palette[""])
-
-
-_ARROWS: Final = {(False, False): "↑", (True, False): "↓", (False, True): "^", (True, True): "v"}
 
 
 def draw_row(
@@ -56,23 +51,20 @@ def draw_row(
     palette: Palette,
     *,
     whole: Style | None,
-    ascii: bool,
 ) -> Strip:
     """One row; ``whole`` is the style of every cell and of the gaps, in place of the cells' own."""
     pieces: list[tuple[Place, str, Style]] = []
     for place in places:
         cell = row.cell(place.index)
-        text = fit(cell.text, place.width, columns[place.index].align, ascii=ascii)
+        text = fit(cell.text, place.width, columns[place.index].align)
         pieces.append((place, text, palette[cell.tone] if whole is None else whole))
     return _strip(pieces, width, palette[""] if whole is None else whole)
 
 
-def draw_sentence(text: str, width: int, palette: Palette, *, ascii: bool) -> Strip:
+def draw_sentence(text: str, width: int, palette: Palette) -> Strip:
     """A line of a sentence, dim, at the table's margin."""
     room = width - 2 * MARGIN
-    pieces = (
-        [(Place(0, MARGIN, room), fit(text, room, ascii=ascii), palette["dim"])] if text and room > 0 else []
-    )
+    pieces = [(Place(0, MARGIN, room), fit(text, room), palette["dim"])] if text and room > 0 else []
     return _strip(pieces, width, palette[""])
 
 
