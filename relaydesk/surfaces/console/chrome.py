@@ -127,5 +127,5 @@ def _key(offer: Offer) -> Group:
 
 
 def too_small(width: int, height: int, cli: str) -> str:
-    """All that a terminal below the floor shows."""
-    return f"have {width}x{height}, need {FLOOR[0]}x{FLOOR[1]}; meanwhile: {cli}"
+    """All that a terminal below the floor shows: what shows the same without one, then why."""
+    return f"{cli}  (have {width}x{height}, need {FLOOR[0]}x{FLOOR[1]})"

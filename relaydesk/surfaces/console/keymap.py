@@ -15,22 +15,11 @@ from relaydesk.surfaces.console.bindings import TABLE
 FILE_NAME: Final = "keys.toml"
 # Moves, confirmation, the prefix of tmux and screen, and what terminals turn into other keys.
 RESERVED: Final = frozenset(
-    (
-        "up",
-        "down",
-        "left",
-        "right",
-        "pageup",
-        "pagedown",
-        "home",
-        "end",
-        "enter",
-        "escape",
-        "tab",
-        "shift+tab",
-    )
-    + ("y", "j", "k", "ctrl+a", "ctrl+b", "ctrl+h", "ctrl+i", "ctrl+j", "ctrl+k", "ctrl+l", "ctrl+m")
-    + ("ctrl+s", "ctrl+z")
+    {
+        *("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "enter", "escape"),
+        *("tab", "shift+tab", "y", "j", "k"),
+        *("ctrl+a", "ctrl+b", "ctrl+h", "ctrl+i", "ctrl+j", "ctrl+k", "ctrl+l", "ctrl+m", "ctrl+s", "ctrl+z"),
+    }
 )
 
 

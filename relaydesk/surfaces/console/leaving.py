@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.ask import Question
 from relaydesk.surfaces.console.units import plural
+
+_STOPS: Final = (
+    "The node runs inside this console. New requests are refused from now on; "
+    "those under way get the drain time to end."
+)
 
 
 def stop_question(view: NodeView) -> Question:
     """Leaving an embedded console ends its node: what is under way there."""
     meta = view.meta.value
+    lost = under_way(view)
     pid = str(meta.pid) if meta is not None else "PID"
     return Question(
         "Leave, and stop the node?",
-        (
-            "The node runs inside this console. New requests are refused from now on;"
-            " those under way get the drain time to end.",
-        ),
+        (_STOPS,) if lost else (_STOPS, "Nothing is under way."),
         "drain and stop",
         f"kill -TERM {pid}",
-        under_way(view),
+        lost,
     )
 
 
@@ -29,20 +34,14 @@ def hurry_question(view: NodeView) -> Question:
 
 
 def under_way(view: NodeView) -> str:
-    """Requests, jobs and loaded models, as a list of words."""
+    """Requests, jobs and loaded models in words; empty where there is none."""
     requests = view.requests.value
     jobs = view.jobs.value
     workers = view.workers.value
     running = sum(1 for job in jobs.jobs if job.state == "running") if jobs is not None else 0
-    parts = [
-        f"{plural(len(requests.in_flight), 'request')} in flight"
-        if requests is not None
-        else "requests unknown",
-        *([plural(running, "job")] if running else []),
-        *(
-            [f"{plural(len(workers.workers), 'loaded model')}"]
-            if workers is not None and workers.workers
-            else []
-        ),
-    ]
-    return ", ".join(parts)
+    counts = (
+        (len(requests.in_flight) if requests is not None else 0, "request in flight"),
+        (running, "running job"),
+        (len(workers.workers) if workers is not None else 0, "loaded model"),
+    )
+    return ", ".join(plural(count, noun) for count, noun in counts if count)

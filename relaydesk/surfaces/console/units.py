@@ -43,5 +43,7 @@ def size(count: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """``1 request``, ``2 requests``, ``no requests``."""
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+    """``1 request in flight``, ``2 requests in flight``, ``3 loaded models``."""
+    head, _, tail = noun.partition(" in ")
+    word = f"{count} {head}{'' if count == 1 else 's'}"
+    return f"{word} in {tail}" if tail else word
