@@ -15,6 +15,10 @@ from relaydesk.core.errors import EnvError
 PATH_LIMIT: Final = 103 if sys.platform == "darwin" else 107
 
 
+# Connecting to a local socket waits only for a full backlog: then somebody is there.
+_PROBE_S: Final = 1.0
+
+
 class SocketFile:
     """A bound unix socket and its file. The caller holds the lock on the state directory."""
 
@@ -58,6 +62,12 @@ class SocketFile:
         try:
             mode = self.path.lstat().st_mode
             if stat.S_ISSOCK(mode):
+                if _is_alive(self.path):
+                    raise EnvError(
+                        "conflict",
+                        f"a running program listens on the control socket {self.path}",
+                        "stop it, or choose another path with RELAY_SOCKET",
+                    )
                 self.path.unlink()
                 return
         except FileNotFoundError:
@@ -73,3 +83,16 @@ class SocketFile:
             f"{self.path} is in the way of the control socket and is not a socket",
             "move it, or choose another path with RELAY_SOCKET",
         )
+
+
+def _is_alive(path: Path) -> bool:
+    """Whether anybody listens: the state's lock says nothing about a socket elsewhere (RELAY_SOCKET)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PROBE_S)
+        try:
+            probe.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            pass  # too busy to answer, or not of our kind, but alive
+        return True

@@ -90,3 +90,23 @@ def test_remove_takes_only_its_own(path: Path) -> None:
     second.remove()
     first.sock.close()
     second.sock.close()
+
+
+def test_a_socket_that_somebody_listens_on_is_left_to_them(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(path))
+        server.listen()
+        with pytest.raises(EnvError, match="a running program listens") as caught:
+            SocketFile(path)
+        assert caught.value.fault.code == "conflict" and "RELAY_SOCKET" in caught.value.fault.hint
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.fspath(path))
+
+
+def test_a_busy_program_counts_as_alive(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as waiting:
+        server.bind(os.fspath(path))
+        server.listen(0)
+        waiting.connect(os.fspath(path))
+        with pytest.raises(EnvError, match="a running program listens"):
+            SocketFile(path)
