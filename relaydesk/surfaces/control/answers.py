@@ -48,7 +48,9 @@ async def read_object(request: web.Request) -> dict[str, Any]:
         return {}
     try:
         value: Any = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise LocalError("invalid_json", "the body is nested too deep", "send one JSON object") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise LocalError("invalid_json", f"the body is not JSON ({error})", "send one JSON object") from None
     if not isinstance(value, dict):
         raise LocalError("invalid_request", "the body must be a JSON object", "send {…}")

@@ -109,6 +109,12 @@ def _named_failures(socket_path: str | os.PathLike[str], timeout: float) -> Iter
         raise EnvError(
             "no_node", f"what answers at {where} sends a line without end", "see what listens there"
         ) from None
+    except http.client.IncompleteRead:
+        raise EnvError(
+            "no_node",
+            f"the node at {where} went away in the middle of its answer",
+            "see whether it still runs",
+        ) from None
     except (OSError, http.client.HTTPException) as error:
         raise EnvError(
             "no_node",

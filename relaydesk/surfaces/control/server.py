@@ -93,6 +93,8 @@ class ControlServer:
             handler_cancellation=True,
             access_log=None,
             shutdown_timeout=_SHUTDOWN_S,
+            # Nothing that uses this socket compresses; a damaged or huge compressed body is no JSON.
+            auto_decompress=False,
         )
         await runner.setup()
         try:

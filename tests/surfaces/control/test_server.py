@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -154,6 +155,24 @@ async def test_bad_requests_are_told_what_is_wrong(
     assert (answered, answer["error"]["code"]) == (status, code)
     assert answer["error"]["message"]
     assert commands == []
+
+
+async def test_a_deep_body_is_told_in_our_words(ask: Ask) -> None:
+    _, answer = await ask("POST", "/models", b"[" * 200_000)
+    assert answer["error"]["message"] == "the body is nested too deep"
+
+
+@pytest.mark.parametrize(
+    "data", [b"{}", gzip.compress(b'{"name":"' + b"a" * (16 << 20) + b'"}')], ids=["a lie", "a bomb"]
+)
+async def test_compressed_bodies_are_not_opened(
+    server: ControlServer, session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    headers = {"Content-Encoding": "gzip"}
+    async with session.post("http://x/commands/unload-model", data=data, headers=headers) as response:
+        answer = await response.json()
+    assert (response.status, answer["error"]["code"] in ("invalid_json", "invalid_request")) == (400, True)
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_views_by_section_and_whole(ask: Ask) -> None:
