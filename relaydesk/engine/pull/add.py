@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
+import errno
 import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from relaydesk.core.errors import EnvError, LocalError
 from relaydesk.core.pool.gguf import GgufHeader, combine, read_header
@@ -15,6 +16,10 @@ from relaydesk.core.text import safe_text
 from relaydesk.engine.pull.disk import in_thread
 from relaydesk.engine.pull.naming import suggest_name
 from relaydesk.engine.pull.siblings import parts_of, projector_beside
+
+# Headers of models have 1 to 20 MiB: nearly all of it is the vocabulary.
+_FIRST_READ: Final = 4 << 20
+_LAST_READ: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +105,44 @@ def header_of(file: Path) -> GgufHeader:
         # Not blocking: the path may have become a pipe since it was looked at.
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            size = os.fstat(fd).st_size
-            if size == 0:
-                return read_header(b"", 0, what=safe_text(str(file)))
-            with mmap.mmap(fd, size, access=mmap.ACCESS_READ) as data:
-                return read_header(data, size, what=safe_text(str(file)))
+            return _header_in(fd, safe_text(str(file)))
         finally:
             os.close(fd)
     except OSError as error:
         raise _unreadable(file, error) from None
 
 
+def _header_in(fd: int, what: str) -> GgufHeader:
+    """Read the beginning of the file, and more of it only where that did not do.
+
+    Not mapped into memory: a file that another program shortens meanwhile, or a disk that fails, would end
+    the whole node with SIGBUS.
+    """
+    size = os.fstat(fd).st_size
+    first = _beginning(fd, min(size, _FIRST_READ))
+    try:
+        return read_header(first, size if len(first) == _FIRST_READ else len(first), what=what)
+    except LocalError:
+        if len(first) < _FIRST_READ:
+            raise
+    del first
+    more = _beginning(fd, min(size, _LAST_READ))
+    return read_header(more, size if len(more) == _LAST_READ else len(more), what=what)
+
+
+def _beginning(fd: int, count: int) -> bytearray:
+    """The file's first ``count`` bytes, or as many as there still are."""
+    data = bytearray(count)
+    with memoryview(data) as view:
+        done = 0
+        while done < count and (read := os.preadv(fd, [view[done:]], done)):
+            done += read
+    del data[done:]
+    return data
+
+
 def _unreadable(file: Path, error: OSError) -> EnvError:
     reason = (error.strerror or type(error).__name__).lower()
-    return EnvError(
-        "storage_failed", f"cannot read {safe_text(str(file))}: {reason}", "check its permissions"
-    )
+    rights = error.errno in (errno.EACCES, errno.EPERM)
+    hint = "check its permissions" if rights else "check the path"
+    return EnvError("storage_failed", f"cannot read {safe_text(str(file))}: {reason}", hint)

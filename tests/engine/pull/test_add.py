@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from relaydesk.core.errors import FaultError
-from relaydesk.engine.pull.add import look_at
+from relaydesk.engine.pull.add import header_of, look_at
 from tests.support.gguf_builder import tiny
 
 PARTS = [tiny(split__no=n, split__count=2, split__tensors__count=8) for n in (0, 1)]
@@ -128,3 +128,40 @@ async def test_what_cannot_be_added(tmp_path: Path, kind: str, code: str, says: 
     assert says in error.fault.message
     if kind == "folder":
         assert "m.gguf" in error.fault.hint
+
+
+async def test_a_file_that_is_shortened_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Mapped into memory, such a file ends the whole process with SIGBUS.
+    file = tmp_path / "m.gguf"
+    file.write_bytes(tiny())
+    size_of = os.fstat
+
+    def then_shortened(fd: int) -> os.stat_result:
+        found = size_of(fd)
+        os.truncate(file, 100)
+        return found
+
+    monkeypatch.setattr(os, "fstat", then_shortened)
+    with pytest.raises(FaultError, match=r"cut off|more than a file of 100 bytes"):
+        header_of(file)
+
+
+def test_a_long_header_is_read_in_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(tiny())
+    whole = header_of(file)
+    monkeypatch.setattr("relaydesk.engine.pull.add._FIRST_READ", 64)
+    assert header_of(file) == whole
+    monkeypatch.setattr("relaydesk.engine.pull.add._LAST_READ", 128)
+    with pytest.raises(FaultError, match="has a header longer than the 128 bytes"):
+        header_of(file)
+
+
+def test_the_next_step_fits_what_is_wrong(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.gguf"
+    loop.symlink_to(loop)
+    with pytest.raises(FaultError) as caught:
+        header_of(loop)
+    assert caught.value.fault.hint == "check the path"
