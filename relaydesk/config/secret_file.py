@@ -22,7 +22,7 @@ def read_secret_file(path: Path, setting: str) -> str:
     """
     name = f"{setting}_FILE"
     try:
-        with open(path, "rb", opener=_open_regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             mode = os.fstat(file.fileno()).st_mode
             raw = file.read(_MAX_BYTES + 1)
     except OSError as exc:
@@ -50,7 +50,7 @@ def read_secret_file(path: Path, setting: str) -> str:
     return text
 
 
-def _open_regular(path: str, flags: int) -> int:
+def open_regular(path: str, flags: int) -> int:
     """Open without waiting: a FIFO in the place of the file must not hang the start."""
     handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from relaydesk.config.secret_file import open_regular
 from relaydesk.core.errors import LocalError
 from relaydesk.core.text import safe_text
 
@@ -45,7 +46,7 @@ class TomlFile:
 def read_toml(path: Path, *, required: bool) -> TomlFile | None:
     """The file's entries; None where it does not exist and need not. Raises `LocalError` ``bad_setting``."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             mode = os.fstat(file.fileno()).st_mode
             raw = file.read(_MAX_BYTES + 1)
     except FileNotFoundError:
@@ -54,7 +55,7 @@ def read_toml(path: Path, *, required: bool) -> TomlFile | None:
         raise _bad(f"the settings file {path} does not exist", "create it, or unset RELAY_CONFIG") from None
     except OSError as exc:
         raise _bad(
-            f"the settings file {path} cannot be read ({exc.strerror})", "check its rights and path"
+            f"the settings file {path} cannot be read ({exc.strerror or exc})", "check its rights and path"
         ) from exc
     if len(raw) > _MAX_BYTES:
         raise _bad(f"the settings file {path} is larger than {_MAX_BYTES // 1024} KiB", "check the path")
@@ -67,6 +68,8 @@ def read_toml(path: Path, *, required: bool) -> TomlFile | None:
         raise _bad(f"{path} is not a TOML file", 'write lines like listen = ":8383" in UTF-8') from None
     except tomllib.TOMLDecodeError as exc:
         raise _bad(f"{path} is not valid TOML ({safe_text(str(exc), 120)})", "correct that line") from exc
+    except ValueError:  # what Python itself refuses to read: a number of thousands of digits
+        raise _bad(f"{path} holds a number with too many digits", "correct that number") from None
     return TomlFile(path, {key: Entry(value, _line_of(key, text)) for key, value in table.items()}, mode)
 
 

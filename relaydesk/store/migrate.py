@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,12 +48,16 @@ def inspect(path: Path, newest: int) -> int | None:
     a damaged or locked one, one from a newer relaydesk.
     """
     try:
-        with path.open("rb") as file:
-            head = file.read(len(_MAGIC))
+        # Not blocking: a FIFO in the file's place must not hang the start.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            head = file.read(len(_MAGIC)) if regular else b""
     except FileNotFoundError:
         return None
     except OSError as exc:
         raise file_error(exc, "open the database", path) from exc
+    if not regular:
+        raise EnvError("storage_failed", f"the database {path} is not a regular file", "move it away")
     if not head:
         return None
     if head != _MAGIC:

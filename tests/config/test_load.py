@@ -261,3 +261,15 @@ def test_any_environment_loads_or_is_refused_by_name(env: dict[str, str]) -> Non
         value = getattr(loaded.settings, item.key)
         if not isinstance(value, Path):
             assert item.kind.parse(item.kind.show(value)) == value
+
+
+def test_a_pipe_in_the_place_of_the_file_does_not_hang(toml: Path) -> None:
+    toml.parent.mkdir()
+    os.mkfifo(toml)
+    fault = refusal(load, {"XDG_CONFIG_HOME": str(toml.parent.parent)})
+    assert "not a regular file" in fault.message
+
+
+def test_a_number_python_does_not_read(toml: Path) -> None:
+    fault = refusal(with_file, toml, "threads = " + "9" * 5000)
+    assert "too many digits" in fault.message

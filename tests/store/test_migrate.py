@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import sqlite3
 import stat
 from pathlib import Path
@@ -126,6 +128,18 @@ async def test_no_database(path: Path, raw: bytes) -> None:
     assert caught.value.fault.code == "storage_failed"
     assert "move it away" in caught.value.fault.hint
     assert path.read_bytes() == raw
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+async def test_what_is_no_file_does_not_hang_the_start(path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    with pytest.raises(EnvError) as caught:
+        await asyncio.wait_for(Database(path).open(), 5)
+    assert caught.value.fault.code == "storage_failed" and caught.value.fault.hint
 
 
 async def test_an_empty_file_is_a_new_database(path: Path) -> None:

@@ -24,7 +24,8 @@ def read_file(path: Path, *, forbidden: int = 0, advice: str = "") -> bytes:
     Raises `EnvError` ``tls_failed``; FileNotFoundError is left to the caller, for whom it may be normal.
     """
     try:
-        with open(path, "rb") as file:
+        # Not blocking: a FIFO in the file's place must not hang the start.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode):
                 raise EnvError("tls_failed", f"{path} is not a regular file", "name a PEM file")

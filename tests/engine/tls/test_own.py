@@ -193,6 +193,8 @@ def encrypted(issuer: Issuer) -> bytes:
         (lambda i: i.cert.write_bytes(i.key.read_bytes()), "holds no PEM certificate"),
         (lambda i: i.key.write_bytes(b"x"), "holds no PEM private key"),
         (lambda i: i.key.write_bytes(encrypted(i)), "is encrypted"),
+        (lambda i: (i.cert.unlink(), os.mkfifo(i.cert)), "is not a regular file"),
+        (lambda i: (i.key.unlink(), os.mkfifo(i.key, 0o600)), "is not a regular file"),
         (lambda i: i.key.chmod(0o644), r"mode 0644.*chmod 640"),
         (lambda i: i.cert.write_bytes(i.issue("z.example")[0]), "does not belong"),
         (lambda i: i.put(*i.issue("z.example", days=-1)), "ended on"),
