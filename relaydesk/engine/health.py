@@ -50,9 +50,10 @@ class Health:
     def view(self) -> HealthView:
         """The gauges now."""
         lag = self._lag.lag()
+        running, waiting = self._journal.standing()
         return HealthView(
-            in_flight=self._journal.in_flight,
-            queued=self._journal.queued,
+            in_flight=running,
+            queued=waiting,
             tokens_per_s=self._journal.tokens_per_s(),
             loop_lag_p50_ms=lag.p50_ms,
             loop_lag_p99_ms=lag.p99_ms,

@@ -51,10 +51,20 @@ class LogBook(logging.Handler):
 
 
 class _SafeFormatter(logging.Formatter):
-    """One safe line a record; a traceback of ours follows on lines of its own, indented."""
+    """One safe line a record; a traceback of ours follows on lines of its own, indented.
+
+    ``with_time`` is for a terminal; a service manager stamps its lines itself.
+    """
+
+    def __init__(self, *, with_time: bool) -> None:
+        super().__init__()
+        self._with_time = with_time
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{record.levelname.lower()} {record.name}: {safe_text(record.getMessage(), _LINE_LIMIT)}"
+        source = record.name.removeprefix("relaydesk.")
+        line = f"{record.levelname.lower()} {source}: {safe_text(record.getMessage(), _LINE_LIMIT)}"
+        if self._with_time:
+            line = f"{self.formatTime(record, '%H:%M:%S')} {line}"
         if record.exc_info:
             trace = self.formatException(record.exc_info)
             line += "".join(f"\n    {safe_text(part, _LINE_LIMIT)}" for part in trace.splitlines())
@@ -62,7 +72,7 @@ class _SafeFormatter(logging.Formatter):
 
 
 def install(book: LogBook, *, level: int, stderr: bool) -> None:
-    """Send the program's log to ``book`` and, headless, to stderr (journald adds the time)."""
+    """Send the program's log to ``book`` and, headless, to stderr."""
     root = logging.getLogger()
     for handler in tuple(root.handlers):
         root.removeHandler(handler)
@@ -70,7 +80,7 @@ def install(book: LogBook, *, level: int, stderr: bool) -> None:
     root.addHandler(book)
     if stderr:
         stream = logging.StreamHandler(sys.stderr)
-        stream.setFormatter(_SafeFormatter())
+        stream.setFormatter(_SafeFormatter(with_time=sys.stderr.isatty()))
         root.addHandler(stream)
     # aiohttp's access log would put every path on a line of its own; the request journal says more.
     logging.getLogger("aiohttp.access").disabled = True

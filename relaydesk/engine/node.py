@@ -50,7 +50,7 @@ from relaydesk.store.db import Database
 from relaydesk.store.files import private_dir
 from relaydesk.store.lock import StateLock
 from relaydesk.store.measured import MeasuredRepo
-from relaydesk.store.meta import NODE_ID, MetaRepo
+from relaydesk.store.meta import KEY_SHOWN, NODE_ID, MetaRepo
 from relaydesk.store.models import ModelsRepo
 from relaydesk.store.secrets import FileSecrets
 
@@ -115,7 +115,7 @@ class Node:
             clock,
             {
                 "meta": self.meta,
-                "models": lambda: models_view(self.pool),
+                "models": lambda: models_view(self.pool, self.journal),
                 "workers": lambda: workers_view(self.pool),
                 "requests": self.journal.view,
                 "keys": lambda: self.authenticator.view(),
@@ -133,13 +133,16 @@ class Node:
         """Whether new requests are taken."""
         return self.phase == "ready"
 
+    async def take(self) -> None:
+        """Take the state directory. Raises `EnvError` ``state_locked`` where another node has it."""
+        await asyncio.to_thread(self._lock.acquire)
+
     async def open(self) -> None:
-        """Take the state directory and make everything ready but the listeners.
+        """Make everything ready but the listeners; `take` comes first.
 
         Raises `FaultError`, with everything closed again.
         """
         try:
-            await asyncio.to_thread(self._lock.acquire)
             await self._open()
         except BaseException:
             await self.close()
@@ -153,6 +156,7 @@ class Node:
         await self._database.open()
         meta = MetaRepo(self._database)
         self.node_id = await meta.put_first(NODE_ID, self.rng.token_bytes(8).hex())
+        self._meta = meta
         await asyncio.to_thread(self._secrets.prepare)
         self.authenticator = await asyncio.to_thread(
             Authenticator.open, settings.api_key, self._secrets, self.clock, self.rng, self.bus
@@ -185,6 +189,16 @@ class Node:
         if self.tls is not None:
             self.supervisor.add(_Certificates(self.tls))
 
+    async def claim_first_key(self) -> str:
+        """The default key where nobody was ever shown it, else empty; from now on it counts as shown.
+
+        A start that made the key and failed later must not be the one that showed it.
+        """
+        if self.authenticator.given or await self._meta.get(KEY_SHOWN) is not None:
+            return ""
+        await self._meta.put(KEY_SHOWN, "yes")
+        return self.authenticator.secret()
+
     def ready(self, listening: tuple[str, ...]) -> None:
         """The listeners are open: take requests, and load what is to be loaded ahead."""
         self.listening = listening
@@ -202,6 +216,12 @@ class Node:
         if self.phase in ("draining", "stopped"):
             return
         self._enter("draining")
+        if running := self.journal.in_flight:
+            _log.warning(
+                "stopping: %s may go on for %g s; a second signal ends what is left at once",
+                _requests(running),
+                self.loaded.settings.drain_timeout,
+            )
         empty = spawn(self.journal.wait_empty(), name="drain")
         hurried = spawn(_until(hurry), name="second signal")
         await asyncio.wait(
@@ -211,7 +231,7 @@ class Node:
         )
         await cancel_and_wait(hurried)
         if self.journal.in_flight:
-            _log.warning("%d requests are ended with an error", self.journal.in_flight)
+            _log.warning("ending %s with an error", _requests(self.journal.in_flight))
             self.pool.refuse_all(_STOPPING)
             await self.pool.close()
             await asyncio.wait([empty], timeout=_LAST_WORDS_S)
@@ -226,7 +246,7 @@ class Node:
         await self._database.close()
         self._lock.release()
 
-    def take(self, loaded: Loaded) -> None:
+    def apply(self, loaded: Loaded) -> None:
         """Go on with changed settings."""
         self.loaded = loaded
         self.pool.memory.pretend_mib = loaded.settings.host_memory_mb
@@ -284,6 +304,10 @@ class _Certificates:
 
     async def run(self) -> None:
         await self._tls.run()
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"
 
 
 async def _until(event: asyncio.Event) -> None:

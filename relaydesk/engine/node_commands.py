@@ -100,7 +100,7 @@ class NodeCommands:
         tls = self._node.tls
         if tls is not None and "tls_names" in applied:
             await tls.rename([parse_name(each) for each in settings.tls_names])
-        self._node.take(Loaded(settings, origins, fresh.warnings, old.config_file))
+        self._node.apply(Loaded(settings, origins, fresh.warnings, old.config_file))
         return Outcome(ok=True, value={"applied": list(applied), "needs_restart": list(waiting)})
 
     async def stop(self, _command: Stop) -> Outcome:

@@ -8,6 +8,7 @@ from relaydesk.store.db import Database
 
 NODE_ID = "node_id"
 TLS_NAMES = "tls_names"
+KEY_SHOWN = "default_key_shown"
 
 
 class MetaRepo:

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from relaydesk.config.load import Loaded
 from relaydesk.config.paths import Paths
+from relaydesk.core.codec import fault_of
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.logbook import LogBook
 from relaydesk.engine.node import Node
@@ -58,13 +59,23 @@ class Host:
         self._listeners: list[Listener | asyncio.Server] = []
         self._control: ControlServer | None = None
 
-    async def run(self, on_ready: Callable[[Node], None]) -> None:
-        """Open everything, serve until stopped, drain, close. Raises `FaultError` where it cannot start."""
+    async def run(self, on_ready: Callable[[Node, str], None]) -> None:
+        """Open everything, serve until stopped, drain, close. Raises `FaultError` where it cannot start.
+
+        ``on_ready`` is told the node and, once in its life, the default key that was made for it.
+        """
         node = self.node
         silence_undecodable_names()
-        await node.open()
+        await node.take()
+        # Before anything is made: a port that is in use must not cost a first start its key.
         try:
-            urls = await self._listen()
+            sockets = bind(node.loaded.settings.listen)
+        except BaseException:
+            await node.close()
+            raise
+        try:
+            await node.open()
+            urls = await self._listen(sockets)
             self._control = ControlServer(node.api, node.paths.socket, node.clock)
             await self._control.start()
             node.supervisor.add(self._sd)
@@ -72,7 +83,7 @@ class Host:
             stop = spawn(_until(node.stop_requested), name="stop requested")
             try:
                 node.ready(urls)
-                on_ready(node)
+                on_ready(node, await node.claim_first_key())
                 self._sd.send("READY=1", f"STATUS=listening on {', '.join(urls)}")
                 await asyncio.wait([services, stop], return_when=asyncio.FIRST_COMPLETED)
                 if services.done():
@@ -87,6 +98,8 @@ class Host:
                     await asyncio.wait([services])
         finally:
             await self._close()
+            for sock in sockets:
+                sock.close()
 
     def stop(self) -> None:
         """Drain and stop; a second call stops at once."""
@@ -109,17 +122,17 @@ class Host:
             outcome = await self.node.api.call(Reload())
             self._sd.send("READY=1")
             if outcome.ok:
-                _log.info("settings were read again: %s", outcome.value)
+                _log.info("settings were read again: %s", _changes(outcome.value))
             elif outcome.fault is not None:
-                _log.error("settings stay as they were: %s", outcome.fault.message)
+                _log.error("settings stay as they were: %s", fault_of(outcome.fault).sentence)
 
         self._reloading = spawn(run(), name="reload")
 
-    async def _listen(self) -> tuple[str, ...]:
+    async def _listen(self, sockets: list[socket.socket]) -> tuple[str, ...]:
         node, settings = self.node, self.node.loaded.settings
         hub = Hub(
             gateway=node.gateway,
-            models=lambda: models_view(node.pool),
+            models=lambda: models_view(node.pool, node.journal),
             authenticator=node.authenticator,
             accepting=node.accepting,
             clock=node.clock,
@@ -127,7 +140,6 @@ class Host:
             heartbeat_s=lambda: node.loaded.settings.heartbeat,
             max_body=settings.max_body_mb * MIB,
         )
-        sockets = bind(settings.listen)
         port = sockets[0].getsockname()[1]
         self._runner = web.AppRunner(
             make_app(hub),
@@ -172,6 +184,15 @@ def _urls(scheme: str, host: str, port: int) -> tuple[str, ...]:
         return tuple(dict.fromkeys((f"{scheme}://localhost:{port}", f"{scheme}://{name}:{port}")))
     shown = f"[{host}]" if ":" in host else host
     return (f"{scheme}://{shown}:{port}",)
+
+
+def _changes(value: dict[str, list[str]]) -> str:
+    parts = []
+    if value["applied"]:
+        parts.append(f"{', '.join(value['applied'])} applied")
+    if value["needs_restart"]:
+        parts.append(f"{', '.join(value['needs_restart'])} wait for a restart")
+    return "; ".join(parts) or "nothing changed"
 
 
 async def _until(event: asyncio.Event) -> None:

@@ -102,8 +102,8 @@ def test_stderr_has_one_safe_line_a_record(root: logging.Logger, monkeypatch: py
     except ValueError:
         logging.getLogger("relaydesk.x").exception("failed")
     lines = stderr.getvalue().splitlines()
-    assert lines[0] == "error relaydesk.x: bad ]52;c;AAAA name forged line"
-    assert lines[1] == "error relaydesk.x: failed"
+    assert lines[0] == "error x: bad ]52;c;AAAA name forged line"
+    assert lines[1] == "error x: failed"
     assert all(line.startswith("    ") for line in lines[2:])
     assert lines[-1] == "    ValueError: ab"
     assert "\x1b" not in stderr.getvalue()

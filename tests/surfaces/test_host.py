@@ -74,6 +74,24 @@ def test_hup_takes_what_can_be_reloaded_and_keeps_what_is_broken(tmp_path: Path)
         assert hub.process.poll() is None
 
 
+def test_a_start_that_fails_costs_nobody_the_key() -> None:
+    """A port in use, then a control socket that cannot be: the first start that works shows the key."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        hub = Hub(listen=f"127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(AssertionError, match="did not start"):
+            hub.start()
+        assert hub.process is not None
+        assert hub.process.wait(10) == 1
+        assert not (hub.state / "secrets" / "default_key").exists()
+    hub.socket.mkdir()
+    with pytest.raises(AssertionError, match="did not start"):
+        hub.start()
+    assert hub.process.wait(10) == 1
+    hub.socket.rmdir()
+    with hub:
+        assert any(hub.key in line for line in hub.printed)
+
+
 def test_two_nodes_on_one_state_directory() -> None:
     with Hub() as hub:
         assert hub.process is not None

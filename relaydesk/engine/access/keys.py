@@ -48,9 +48,9 @@ class Authenticator:
         return cls(key, secrets, clock, rng, bus)
 
     @property
-    def created(self) -> bool:
-        """Whether this start made the key: then it is printed, once."""
-        return self._key.created
+    def given(self) -> bool:
+        """Whether the default key comes from a setting: then its owner knows it."""
+        return self._key.given
 
     def check(self, authorization: str | None) -> str | None:
         """The name of the key that an ``Authorization`` header presents, or None."""

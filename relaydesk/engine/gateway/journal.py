@@ -217,10 +217,11 @@ class Journal:
         """Return once no request is in flight."""
         await self._empty.wait()
 
-    @property
-    def queued(self) -> int:
-        """Requests that wait for a model or a slot."""
-        return sum(1 for record in self._open.values() if record.state in ("queued", "loading"))
+    def standing(self, model: str | None = None) -> tuple[int, int]:
+        """Requests being answered, and those that wait for a model or a slot: of one model, or of all."""
+        records = [each for each in self._open.values() if model is None or each.model == model]
+        waiting = sum(1 for each in records if each.state in ("queued", "loading"))
+        return len(records) - waiting, waiting
 
     def tokens_per_s(self) -> float:
         """Tokens a second over the last ten seconds."""
@@ -242,12 +243,17 @@ class Journal:
 
 
 def _line(view: RequestView) -> str:
-    parts = [
-        f"id={view.id} key={view.key} route={view.route} model={view.model} status={view.status}",
-        f"outcome={view.state} prompt_tokens={view.prompt_tokens} completion_tokens={view.completion_tokens}",
-        f"queue_ms={view.queue_ms} load_ms={view.load_ms} first_token_ms={view.first_token_ms}",
-        f"total_ms={view.total_ms} tokens_per_s={view.tokens_per_s}",
-    ]
-    if view.fault is not None:
-        parts.append(f"error={view.fault.code}")
-    return " ".join(parts)
+    """One line a request; what did not happen is left out."""
+    times = {
+        "queue_ms": view.queue_ms or None,
+        "load_ms": view.load_ms or None,
+        "first_token_ms": view.first_token_ms,
+        "total_ms": view.total_ms,
+        "tokens_per_s": view.tokens_per_s or None,
+        "error": view.fault.code if view.fault is not None else None,
+    }
+    head = (
+        f"{view.id} key={view.key} model={view.model} status={view.status} outcome={view.state} "
+        f"prompt_tokens={view.prompt_tokens} completion_tokens={view.completion_tokens}"
+    )
+    return " ".join([head, *(f"{name}={value}" for name, value in times.items() if value is not None)])

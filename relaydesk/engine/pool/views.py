@@ -9,6 +9,7 @@ from relaydesk.core.pool.placement import HOST
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import ModelsView, ModelView, WorkerView
+from relaydesk.engine.gateway.journal import Journal
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import Entry
 from relaydesk.engine.pool.runner import ModelRunner
@@ -17,10 +18,12 @@ from relaydesk.engine.pool.runner import ModelRunner
 SERVER = "server"
 
 
-def models_view(pool: Pool) -> ModelsView:
-    """Every registered model, by name, with the memory they compete for."""
+def models_view(pool: Pool, journal: Journal) -> ModelsView:
+    """Every registered model, by name, with the memory they compete for and the requests it has."""
     memory = pool.memory.read()
-    models = tuple(_model(pool, entry, memory) for entry in pool.registry.entries())
+    models = tuple(
+        _model(pool, entry, memory, journal.standing(entry.spec.name)) for entry in pool.registry.entries()
+    )
     return ModelsView(pool.memory.view(), models)
 
 
@@ -29,7 +32,8 @@ def workers_view(pool: Pool) -> WorkersView:
     return WorkersView(tuple(_worker(pool, runner) for runner in pool.runners() if runner.running))
 
 
-def _model(pool: Pool, entry: Entry, memory: HostMemory) -> ModelView:
+def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, int]) -> ModelView:
+    running, waiting = requests
     spec, header = entry.spec, entry.header
     runner = pool.runner(spec.name)
     life = runner.life
@@ -47,8 +51,8 @@ def _model(pool: Pool, entry: Entry, memory: HostMemory) -> ModelView:
         kind=spec.kind,
         progress=life.progress if state == "loading" else None,
         slots=spec.slots,
-        in_flight=life.in_flight,
-        queued=runner.waiting + (runner.slots.waiting if runner.slots is not None else 0),
+        in_flight=running,
+        queued=waiting,
         need_mib=standing.need.mib if standing is not None else 0,
         measured=standing.need.measured if standing is not None else False,
         size_bytes=spec.size_bytes,

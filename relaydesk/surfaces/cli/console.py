@@ -189,7 +189,7 @@ class _Embedded:
         if not self._stopped_early:
             await self._host.run(self._opened)
 
-    def _opened(self, node: Node) -> None:
+    def _opened(self, node: Node, _first_key: str) -> None:
         from relaydesk.core.commands import Access
 
         api: NodeApi = node.api.read_only() if self._front.access is Access.READ else node.api

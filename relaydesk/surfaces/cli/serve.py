@@ -6,10 +6,14 @@ import gc
 import logging
 import os
 import signal
+from typing import TYPE_CHECKING
 
 import click
 
 from relaydesk.surfaces.cli.settings import load_settings, settings_flags
+
+if TYPE_CHECKING:
+    from relaydesk.engine.node import Node
 
 
 @click.command()
@@ -26,7 +30,6 @@ def serve(**flags: str | None) -> None:
     from relaydesk.config.paths import resolve
     from relaydesk.engine.clock import SystemClock, SystemRng
     from relaydesk.engine.logbook import LogBook, install
-    from relaydesk.engine.node import Node
     from relaydesk.surfaces.host import Host
 
     book = LogBook()
@@ -35,8 +38,8 @@ def serve(**flags: str | None) -> None:
     # A test may open the engines' counters; it is no setting, so that nobody opens them by mistake.
     metrics = os.environ.get("RELAYDESK_TEST_METRICS") == "1"
 
-    def announce(node: Node) -> None:
-        for line in _announcement(node):
+    def announce(node: Node, first_key: str) -> None:
+        for line in _announcement(node, first_key):
             click.echo(line)
         # What lives as long as the process need not be walked by the collector again.
         gc.collect()
@@ -51,21 +54,20 @@ def serve(**flags: str | None) -> None:
     uvloop.run(main())
 
 
-def _announcement(node: object) -> list[str]:
-    from relaydesk.engine.node import Node
-
-    assert isinstance(node, Node)
+def _announcement(node: Node, first_key: str) -> list[str]:
     lines = [f"listening on {url}" for url in node.listening]
     meta = node.meta()
     if meta.fingerprint:
         lines.append(f"CA SHA-256 fingerprint {meta.fingerprint}")
         lines.append(f"CA file for clients {meta.ca_path}")
-    if node.authenticator.created:
+    if first_key:
         if os.environ.get("JOURNAL_STREAM"):
             # A journal is kept and shipped elsewhere: no place for a secret.
             lines.append("a new API key was made: `relaydesk token --api` shows it")
         else:
-            lines.append(f"API key (shown only now) {node.authenticator.secret()}")
+            lines.append(f"API key {first_key}")
+    else:
+        lines.append("the API key: `relaydesk token --api`")
     if not node.registry.names():
         lines.append("no model yet: `relaydesk model pull smollm2` gets a small one")
     return lines

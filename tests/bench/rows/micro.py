@@ -98,7 +98,7 @@ async def _models_view(model: Path, rounds: int) -> list[float]:
         try:
             for number in range(MODELS):
                 await node.registry.add(ModelSpec(name=f"model-{number}", path=str(model)))
-            models_view(node.pool)
-            return [_micros(lambda: models_view(node.pool)) for _ in range(rounds)]
+            models_view(node.pool, node.journal)
+            return [_micros(lambda: models_view(node.pool, node.journal)) for _ in range(rounds)]
         finally:
             await node.close()
