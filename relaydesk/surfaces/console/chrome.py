@@ -112,7 +112,7 @@ def footer(offers: Iterable[Offer], width: int) -> tuple[Piece, ...]:
     rest = sorted(
         (offer for offer in offers if offer.action.id not in CORNER), key=lambda offer: -offer.action.footer
     )
-    room = width - 3 - sum(piece.width for piece in right)
+    room = width - 4 - sum(piece.width for piece in right)
     left = fit([_key(offer) for offer in rest], room) if room > 0 else ()
     return spread((Piece(" "), *left), (*right, Piece(" ")), width)
 

@@ -23,16 +23,9 @@ class ListDetail(Container):
     DEFAULT_CSS = """
     ListDetail { layout: horizontal; height: 1fr; }
     ListDetail > LiveTable { width: 3fr; height: 1fr; }
-    ListDetail > #detail {
-        display: none; width: 2fr; height: 1fr; padding: 0 1; scrollbar-size-vertical: 1;
-        border-left: solid $rule;
-    }
-    .-split ListDetail > #detail { display: block; }
+    ListDetail > #detail { display: none; height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     ListDetail.-open > LiveTable { display: none; }
-    .-split ListDetail.-open > LiveTable { display: block; }
-    ListDetail.-open > #detail { display: block; width: 1fr; border-left: none; }
-    .-split ListDetail.-open > #detail { width: 2fr; border-left: solid $rule; }
-    .-split ListDetail > #detail:focus { border-left: solid $accent; }
+    ListDetail.-open > #detail { display: block; width: 1fr; }
     """
 
     def __init__(self, table: LiveTable, *detail: Widget, id: str | None = None) -> None:

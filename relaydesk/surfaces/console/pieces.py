@@ -23,7 +23,7 @@ STYLES: Final = {
     "pill": "bold reverse $tone-accent",
 }
 # One symbol for each state; `ascii` has their twins.
-MARKS: Final = {"ok": "●", "info": "◐", "warn": "▲", "error": "✖", "dim": "○"}
+MARKS: Final = {"ok": "●", "info": "◐", "warn": "▲", "error": "✗", "dim": "○"}
 
 
 @dataclass(frozen=True, slots=True)

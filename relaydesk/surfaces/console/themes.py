@@ -172,6 +172,8 @@ def terminal() -> Theme:
         boost="ansi_default",
         variables={
             "rule": "ansi_default",
+            "ansi-background": "ansi_default",
+            "ansi-foreground": "ansi_default",
             "tone-ok": "ansi_cyan",
             "tone-info": "ansi_magenta",
             "tone-warn": "ansi_yellow",
