@@ -14,7 +14,7 @@ from relaydesk.surfaces.console.widgets.spans import Line, Span, merge
 # Bits of a braille cell's dots (Unicode, block U+2800): rows from the bottom, left and right.
 _DOTS: Final = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
 _BRAILLE: Final = 0x2800
-# An ASCII cell has three heights. A line that climbs through a whole cell is a stroke.
+# An ASCII cell has three heights. A line that climbs within a cell is a stroke.
 _ASCII_LINE: Final = "_-^"
 _ASCII_AREA: Final = ".:#"
 # Fewer cells than this show no course: the amounts at the left go first.
@@ -123,7 +123,7 @@ def _strokes(
         if value is None or math.isnan(value):
             before = None
             continue
-        level = round(min(1.0, max(0.0, value / top)) * (levels - 1))
+        level = int(min(1.0, max(0.0, value / top)) * (levels - 1) + 0.5)
         if filled:
             yield column, 0, level
         elif before is None or abs(level - before) <= 1:
@@ -140,7 +140,7 @@ def _glyph(bits: int, *, ascii: bool, filled: bool) -> str:
         return " "
     if filled:
         return _ASCII_AREA[bits.bit_length() - 1]
-    return "|" if bits == 0b111 else _ASCII_LINE[bits.bit_length() - 1]
+    return "|" if bits.bit_count() > 1 else _ASCII_LINE[bits.bit_length() - 1]
 
 
 class LineChart(Lines):

@@ -128,8 +128,13 @@ class LineView(ScrollView):
     def set_lines(self, count: int) -> None:
         """The content has this many lines."""
         size = Size(self.line_width, count)
-        if size != self.virtual_size:
-            self.virtual_size = size
+        if size == self.virtual_size:
+            return
+        # Set the usual way it lays out the whole screen, at every row that comes or goes.
+        self.set_reactive(LineView.virtual_size, size)
+        self._scroll_update(size)
+        if self.styles.is_auto_height:
+            self.refresh(layout=True)
 
     def scroll_to_line(self, top: int) -> None:
         """Make this the first line shown, as far as there are lines to fill the screen with."""
@@ -162,9 +167,10 @@ class LineView(ScrollView):
             self.vertical_scrollbar.renderer = PlainScrollBar  # type: ignore[misc]  # for one bar, as documented
 
     def on_resize(self, _: events.Resize) -> None:
-        """Place things anew; Textual itself draws a resized widget whole."""
+        """Place things anew and draw all of it: Textual may have drawn lines of the old size at the new."""
         self.forget()
         self.laid_out()
+        self._shown = []
         self.repaint()
 
     def notify_style_update(self) -> None:

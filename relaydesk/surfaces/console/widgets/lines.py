@@ -55,11 +55,8 @@ class Lines(LineView):
         """What the lines are made from is something else."""
         lines = self.lines_for(self.line_width, self.size.height) if self.size else self._given
         if lines != self._lines:
-            count = len(self._lines)
             self._lines = lines
             self.set_lines(len(lines))
-            if len(lines) != count and self.styles.is_auto_height:
-                self.refresh(layout=True)
             self.repaint()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
