@@ -142,10 +142,12 @@ class Pool:
 
     def unfit(self, entry: Entry, memory: HostMemory | None = None) -> Fault | None:
         """Why the model could not be loaded now even by waiting, or None."""
+        return self.refused(entry, self.standing(entry, memory))
+
+    def refused(self, entry: Entry, standing: Standing | None) -> Fault | None:
+        """`unfit` for a standing that is known already."""
         if entry.fault is not None:
             return Fault("model_unavailable", entry.fault.message, entry.fault.hint)
-        memory = memory or self.memory.read()
-        standing = self.standing(entry, memory)
         if standing is None or standing.decision.verdict in ("load", "evict", "wait"):
             return None
         room = Room(host_free=standing.free, pool_total=standing.total)

@@ -175,9 +175,9 @@ class ModelRunner:
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
         if self.running is not None:
-            running, self.running = self.running, None
-            await running.stop()
-        self.held_bytes = 0
+            await self._stop_engine(self.running)
+        self.feed(life.Unload(force=True))
+        self.feed(life.Stopped(self.life.run))
 
     def feed(self, event: life.Event) -> Fault | None:
         """One step of the life, with its effects; the fault of a `Deny`, if that was the answer."""
@@ -298,13 +298,16 @@ class ModelRunner:
         if self._load is not None and self._load[0] == run:
             await cancel_and_wait(self._load[1])
         if self.running is not None and self._running_run == run:
-            try:
-                await self.running.stop()
-            except Exception:
-                _log.exception("the engine of %s did not stop as it should", self.name)
-            self.running = None
-            self.held_bytes = 0
+            await self._stop_engine(self.running)
         self.feed(life.Stopped(run))
+
+    async def _stop_engine(self, running: RunningEngine) -> None:
+        try:
+            await running.stop()
+        except Exception:
+            _log.exception("the engine of %s did not stop as it should", self.name)
+        self.running = None
+        self.held_bytes = 0
 
     def _set_timer(self) -> None:
         if self._timer is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from relaydesk.core.codec import fault_view
 from relaydesk.core.pool.lifecycle import PublicState, public_state
 from relaydesk.core.pool.memory import HostMemory
+from relaydesk.core.pool.need import Standing
 from relaydesk.core.pool.placement import HOST
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.node_view import WorkersView
@@ -29,7 +30,7 @@ def models_view(pool: Pool, journal: Journal) -> ModelsView:
 
 def workers_view(pool: Pool) -> WorkersView:
     """Every engine that is loaded."""
-    return WorkersView(tuple(_worker(pool, runner) for runner in pool.runners() if runner.running))
+    return WorkersView(tuple(_worker(runner) for runner in pool.runners() if runner.running))
 
 
 def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, int]) -> ModelView:
@@ -38,7 +39,7 @@ def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, in
     runner = pool.runner(spec.name)
     life = runner.life
     standing = pool.standing(entry, memory)
-    state, fits, reason = _state(pool, entry, runner, memory)
+    state, fits, reason = _state(pool, entry, runner, standing)
     where = SERVER if spec.kind == "url" else HOST
     return ModelView(
         name=spec.name,
@@ -69,7 +70,7 @@ def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, in
 
 
 def _state(
-    pool: Pool, entry: Entry, runner: ModelRunner, memory: HostMemory
+    pool: Pool, entry: Entry, runner: ModelRunner, standing: Standing | None
 ) -> tuple[PublicState, bool, str]:
     """State, whether it fits, and why not.
 
@@ -83,24 +84,23 @@ def _state(
         state = public_state(life)
         down = state == "unavailable" and life.error is not None
         return state, not down, life.error.message if down and life.error is not None else ""
-    unfit = pool.unfit(entry, memory)
+    unfit = pool.refused(entry, standing)
     if unfit is not None:
         return "unavailable", False, unfit.message
     if life.state == "unavailable" and life.error is not None:
         return "unavailable", False, life.error.message
-    standing = pool.standing(entry, memory)
     if standing is not None and standing.decision.verdict == "wait":
         return "cold", False, "it will be loaded once models in use fall idle"
     return "cold", True, ""
 
 
-def _worker(pool: Pool, runner: ModelRunner) -> WorkerView:
+def _worker(runner: ModelRunner) -> WorkerView:
     running = runner.running
     assert running is not None
-    entry = pool.registry.entry(runner.name)
+    assert runner.entry is not None
     return WorkerView(
         model=runner.name,
-        kind=entry.spec.kind,
+        kind=runner.entry.spec.kind,
         state=public_state(runner.life),
         url=running.url,
         pid=running.pid,
