@@ -7,6 +7,7 @@ from aiohttp import web
 from relaydesk.surfaces.public.body import answer_expect
 from relaydesk.surfaces.public.chat import chat_completions
 from relaydesk.surfaces.public.health import healthz, readyz
+from relaydesk.surfaces.public.malformed import hide_versions, server_logger
 from relaydesk.surfaces.public.middleware import with_errors, with_key
 from relaydesk.surfaces.public.models import list_models, show_model
 from relaydesk.surfaces.public.state import HUB, Hub
@@ -14,7 +15,12 @@ from relaydesk.surfaces.public.state import HUB, Hub
 
 def make_app(hub: Hub) -> web.Application:
     """The application that the hub listener serves."""
-    app = web.Application(middlewares=[with_errors, with_key], client_max_size=hub.max_body)
+    hide_versions()
+    app = web.Application(
+        middlewares=[with_errors, with_key],
+        client_max_size=hub.max_body,
+        handler_args={"logger": server_logger()},
+    )
     app[HUB] = hub
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)

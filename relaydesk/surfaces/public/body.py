@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from aiohttp import hdrs, web
 
 from relaydesk.core.errors import PeerError
+from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.state import HUB
+
+_ENCODINGS: Final = frozenset({"", "identity", "gzip", "deflate"})
 
 
 def too_large(limit: int) -> PeerError:
@@ -24,13 +29,31 @@ def check_declared(request: web.Request, limit: int) -> None:
         raise too_large(limit)
 
 
+def check_encoding(request: web.Request) -> None:
+    """Refuse a compression that would not be undone, before it is read as JSON."""
+    encoding = request.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise PeerError(
+            "unsupported_media_type",
+            f"the request body is encoded as {safe_text(encoding, 40)!r}",
+            "send it plain, or with gzip or deflate",
+        )
+
+
 async def read_body(request: web.Request, limit: int) -> bytes:
     """The whole body, decompressed, at most ``limit`` bytes of it."""
     check_declared(request, limit)
+    check_encoding(request)
     try:
         body = await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise too_large(limit) from None
+    except web.RequestPayloadError:
+        raise PeerError(
+            "invalid_request",
+            "the request body cannot be read: its compression or its chunks are damaged",
+            "send it again, or without compression",
+        ) from None
     # A compressed body may be small on the wire and large in here: aiohttp counts the latter.
     if len(body) > limit:
         raise too_large(limit)
