@@ -92,7 +92,7 @@ def _check_root(where: Place, verb: str) -> None:
         raise LocalError(
             "refused",
             f"a system service is made by root in {where.directory}",
-            f"sudo relaydesk service {verb}, or add --user for one of your own",
+            f"use `sudo relaydesk service {verb}`, or add `--user` for a service of your own",
         )
 
 

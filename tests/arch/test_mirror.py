@@ -71,7 +71,6 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/surfaces/cli/model/listing.py": "tests/surfaces/cli/model/test_model_verbs.py",
     "relaydesk/surfaces/cli/model/load.py": "tests/surfaces/cli/model/test_jobs.py",
     "relaydesk/surfaces/cli/model/pull.py": "tests/surfaces/cli/model/test_jobs.py",
-    "relaydesk/surfaces/cli/output.py": "tests/surfaces/cli/test_status.py",
     "relaydesk/surfaces/cli/prompt.py": "tests/surfaces/cli/test_tls.py",
     "relaydesk/surfaces/cli/serve.py": "tests/e2e/test_faults.py",
     "relaydesk/surfaces/cli/settings.py": "tests/surfaces/cli/model/test_fit.py",

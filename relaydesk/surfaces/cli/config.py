@@ -13,8 +13,10 @@ from relaydesk.core.commands import ShowConfig
 from relaydesk.core.errors import FaultError
 from relaydesk.core.text import SafeText
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node, json_option
+from relaydesk.surfaces.cli.lazy import LazyGroup
 from relaydesk.surfaces.cli.output import note, paint, print_json, say, table
 from relaydesk.surfaces.cli.settings import load_settings
+from relaydesk.surfaces.cli.verbs import verb
 
 
 class SettingRow(msgspec.Struct, frozen=True):
@@ -32,12 +34,12 @@ class SettingRows(msgspec.Struct, frozen=True):
     settings: tuple[SettingRow, ...]
 
 
-@click.group()
+@click.group(cls=LazyGroup, verbs=verb("config").below)
 def config() -> None:
     """The settings in force, and whether they are valid."""
 
 
-@config.command("show")
+@click.command("show")
 @click.option("--origin", is_flag=True, help="Say where each value came from.")
 @json_option
 @attach_option
@@ -56,7 +58,7 @@ def show(origin: bool, as_json: bool, attach: Path | None) -> None:
         say(paint(f"{row.name.ljust(width)}  {row.value}".rstrip(), "dim" if _is_default(row) else "plain"))
 
 
-@config.command()
+@click.command()
 def check() -> None:
     """Read the settings as a start would, without a node; exit 2 where one cannot be used."""
     loaded = load_settings()

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One verb: its name, where its command is (``module:attribute``), and its line of help.
-
-    The help stands here so that the list of verbs is printed without importing any of them.
-    """
-
-    name: str
-    target: str
-    help: str
-
-    @property
-    def built(self) -> bool:
-        """Whether its module is part of this version; one that is not has no line in the help."""
-        return importlib.util.find_spec(self.target.partition(":")[0]) is not None
-
-    def load(self) -> click.Command:
-        """Import the command."""
-        module, _, attribute = self.target.partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
+from relaydesk.surfaces.cli.verbs import Verb
 
 
 class LazyGroup(click.Group):
-    """A group over `Verb` rows, listed in the order given."""
+    """A group over `Verb` rows, listed in the order given.
+
+    Called without a verb it prints its help as it is, on stderr with the exit code of misuse.
+    """
 
     def __init__(self, *args: Any, verbs: Sequence[Verb] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **{"no_args_is_help": False, **kwargs})
         self._verbs = {verb.name: verb for verb in verbs}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -53,3 +31,19 @@ class LazyGroup(click.Group):
         rows = [(name, self._verbs[name].help) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not self.invoke_without_command and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if not word.startswith("-") and word not in self.list_commands(ctx):
+            from relaydesk.surfaces.cli.meant import no_such_command
+
+            raise no_such_command(ctx, word)
+        return super().resolve_command(ctx, args)

@@ -12,23 +12,9 @@ from typing import Any, Final
 import click
 
 from relaydesk.core.errors import FaultError
-from relaydesk.surfaces.cli.lazy import LazyGroup, Verb
+from relaydesk.surfaces.cli.lazy import LazyGroup
+from relaydesk.surfaces.cli.verbs import VERBS, verb
 
-_HERE: Final = "relaydesk.surfaces.cli"
-_CONSOLE: Final = Verb("console", f"{_HERE}.console:console", "the console on a running node")
-VERBS: Final = (
-    Verb("serve", f"{_HERE}.serve:serve", "run a headless node"),
-    _CONSOLE,
-    Verb("demo", f"{_HERE}.demo:demo", "a whole node with a real small model, on loopback"),
-    Verb("status", f"{_HERE}.status:status", "what the node is and does"),
-    Verb("model", f"{_HERE}.model:model", "models: pull, add, list, fit, load, set, rm"),
-    Verb("token", f"{_HERE}.token:token", "show or rotate the default API key"),
-    Verb("request", f"{_HERE}.request:request", "one request's life"),
-    Verb("config", f"{_HERE}.config:config", "the settings in force, and whether they are valid"),
-    Verb("doctor", f"{_HERE}.doctor:doctor", "check this machine, and say what to do"),
-    Verb("service", f"{_HERE}.service:service", "run relaydesk as a systemd service"),
-    Verb("tls", f"{_HERE}.tls:tls", "the node's own certificate authority"),
-)
 _INTERRUPTED: Final = 130
 # What a write to stdout or stderr may end with; errors of files carry their name.
 _OUTPUT_ERRORS: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
@@ -45,7 +31,7 @@ _HELP: Final = {"help_option_names": ["-h", "--help"]}
     metavar="FILE",
     help="Settings file instead of the usual relaydesk.toml.",
 )
-@click.option("--version", is_flag=True, help="Print the version.")
+@click.option("--version", "-V", is_flag=True, help="Print the version.")
 @click.pass_context
 def cli(ctx: click.Context, config_path: Path | None, version: bool) -> None:
     """Run language models at home: a node with an OpenAI-compatible API, and its command line.
@@ -59,8 +45,9 @@ def cli(ctx: click.Context, config_path: Path | None, version: bool) -> None:
 
         click.echo(f"relaydesk {__version__}")
     elif ctx.invoked_subcommand is None:
-        if _CONSOLE.built:
-            ctx.invoke(_CONSOLE.load())
+        console = verb("console")
+        if console.built:
+            ctx.invoke(console.load())
         else:
             click.echo(ctx.get_help())
 

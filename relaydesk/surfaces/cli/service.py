@@ -14,25 +14,27 @@ from relaydesk.service.install import Place, place
 from relaydesk.service.install import install as write_unit
 from relaydesk.service.install import uninstall as remove_unit
 from relaydesk.service.unit import GPU_GROUPS, UnitOptions, system_unit, user_unit
+from relaydesk.surfaces.cli.lazy import LazyGroup
 from relaydesk.surfaces.cli.output import note, say
 from relaydesk.surfaces.cli.settings import load_settings
+from relaydesk.surfaces.cli.verbs import verb
 
 _user_option = click.option("--user", is_flag=True, help="A service of your own rather than the machine's.")
 
 
-@click.group()
+@click.group(cls=LazyGroup, verbs=verb("service").below)
 def service() -> None:
     """Run relaydesk as a systemd service."""
 
 
-@service.command("print")
+@click.command("print")
 @_user_option
 def print_unit(user: bool) -> None:
     """Print the unit that `install` would write."""
     say(_unit(user).rstrip("\n"))
 
 
-@service.command()
+@click.command()
 @_user_option
 def install(user: bool) -> None:
     """Write the unit and say how to start it. Without --user this needs root."""
@@ -48,7 +50,7 @@ def install(user: bool) -> None:
         note(f"warning: the service's own user cannot enter {closed}: install below /opt or /usr/local")
 
 
-@service.command()
+@click.command()
 @_user_option
 def uninstall(user: bool) -> None:
     """Remove the unit and say how to stop it. Models, keys and certificates stay."""

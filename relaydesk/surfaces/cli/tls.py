@@ -10,8 +10,10 @@ import msgspec
 from relaydesk.core.commands import RenewCa
 from relaydesk.core.text import SafeText
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
+from relaydesk.surfaces.cli.lazy import LazyGroup
 from relaydesk.surfaces.cli.output import say
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
+from relaydesk.surfaces.cli.verbs import verb
 
 
 class NewCa(msgspec.Struct, frozen=True):
@@ -21,12 +23,12 @@ class NewCa(msgspec.Struct, frozen=True):
     ca_path: SafeText = SafeText("")
 
 
-@click.group()
+@click.group(cls=LazyGroup, verbs=verb("tls").below)
 def tls() -> None:
     """The certificate authority that signs this node's certificate."""
 
 
-@tls.command("renew-ca")
+@click.command("renew-ca")
 @yes_option
 @attach_option
 def renew_ca(yes: bool, attach: Path | None) -> None:

@@ -17,7 +17,7 @@ from relaydesk.surfaces.cli.settings import load_settings
 
 
 @click.command()
-@click.option("--api", is_flag=True, required=True, help="The key that clients of the API send.")
+@click.option("--api", is_flag=True, help="The key that clients of the API send.")
 @click.option("--rotate", is_flag=True, help="Replace it; the old one stops working at once.")
 @yes_option
 @json_option
@@ -27,6 +27,8 @@ def token(api: bool, rotate: bool, yes: bool, as_json: bool, attach: Path | None
 
     Shown from the state directory where no node is running; replaced only by a running one.
     """
+    if not (api or rotate):
+        raise click.UsageError("Say which: --api shows the key that clients of the API send.")
     key = _rotated(attach, yes=yes) if rotate else _shown(attach)
     if as_json:
         print_json({"name": "default", "key": key})

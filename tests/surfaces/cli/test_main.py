@@ -40,19 +40,64 @@ def test_without_a_verb_help_where_there_is_no_console(cli: Any) -> None:
 
 
 def test_version(cli: Any) -> None:
-    assert cli("--version").out == "relaydesk 0.1.0\n"
+    assert cli("--version").out == cli("-V").out == "relaydesk 0.1.0\n"
 
 
 def test_the_alias_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["/usr/bin/relay", "token"]) == 2
-    assert capsys.readouterr().err == "relaydesk: Missing option '--api': see `relay token --help`\n"
+    assert run(["/usr/bin/relay", "model", "pull"]) == 2
+    assert capsys.readouterr().err == "relaydesk: Missing argument 'REF': see `relay model pull --help`\n"
+
+
+@pytest.mark.parametrize("group", ["model", "config", "request", "service", "tls"])
+def test_a_group_alone_prints_its_help_as_it_is(cli: Any, group: str) -> None:
+    result = cli(group)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == cli(group, "--help").out
+
+
+def test_every_group_is_listed_with_all_its_verbs() -> None:
+    for verb in VERBS:
+        names = verb.help.rpartition(": ")[2].rstrip(".").split(", ") if verb.below else []
+        assert names == [inner.name for inner in verb.below], verb.name
+
+
+def test_every_line_of_help_is_a_sentence_on_one_line(cli: Any) -> None:
+    for verb in VERBS:
+        for each in (verb, *verb.below):
+            assert each.help[0].isupper() and each.help.endswith("."), each.name
+    for group in ([], ["model"], ["config"], ["request"], ["service"], ["tls"]):
+        listed = cli(*group, "--help").out.partition("Commands:\n")[2].splitlines()
+        assert all(line.endswith(".") and line.split()[1][0].isupper() for line in listed), listed
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["list"], "did you mean `relaydesk model list` or `relaydesk request list`?"),
+        (["pull", "smollm2"], "did you mean `relaydesk model pull`?"),
+        (["stauts"], "did you mean `relaydesk status`?"),
+        (["model", "lst"], "did you mean `relaydesk model list`"),
+        (["start"], "did you mean `relaydesk serve`?"),
+        (["tls", "renew"], "did you mean `relaydesk tls renew-ca`?"),
+        (["model", "status"], "did you mean `relaydesk status`?"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistyped_verb_gets_what_may_be_meant(cli: Any, args: list[str], says: str) -> None:
+    result = cli(*args)
+    assert (result.code, result.out) == (2, "")
+    assert says in result.err
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["nonsense"], "No such command 'nonsense': see `relaydesk --help`"),
-        (["model", "pul"], "see `relaydesk model --help`"),
+        (["nonsense"], "there is no command `relaydesk nonsense`: see `relaydesk --help`"),
+        (["model", "pul"], "did you mean `relaydesk model pull`?"),
+        (["token"], "Say which: --api shows the key that clients of the API send"),
+        (["request", "show"], "Give the ID of a request, or --last"),
+        (["request", "show", "x", "--last"], "Give the ID of a request, or --last"),
         (["model", "pull"], "Missing argument 'REF': see `relaydesk model pull --help`"),
         (["model", "pull", "nonsense://x"], "smollm2"),
         (["model", "add", "x.gguf", "--ctx", "many"], "'many' is not a whole number from 0 to"),

@@ -25,7 +25,7 @@ def test_rotated_only_when_confirmed(cli: Any, node: Any) -> None:
     refused = cli("token", "--api", "--rotate")
     assert (refused.code, refused.out, node.seen) == (4, "", [])
     assert "every client that uses it gets 401" in refused.err
-    done = cli("token", "--api", "--rotate", "--yes")
+    done = cli("token", "--rotate", "--yes")  # whose key is plain: there is one
     assert (done.code, done.out, node.seen) == (0, "n" * 32 + "\n", [RotateDefaultKey()])
 
 
