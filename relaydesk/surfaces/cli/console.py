@@ -44,14 +44,15 @@ THEMES: Final = ("dark", "light", "terminal")
 @click.pass_context
 def console(
     ctx: click.Context, attach: Path | None, read_only: bool, ascii_only: bool, theme: str, keep_serving: bool
-) -> int:
+) -> None:
     """The console: on the node that is running, else on one of its own that runs in it.
 
     It looks for a node at --attach, RELAY_SOCKET, the own state directory and the system's service, in that
     order. Leaving the console of a node that runs elsewhere leaves that node alone.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
-        return _no_terminal(ctx)
+        _no_terminal(ctx)
+        return
     try:
         socket = find_node(attach).socket
     except EnvError as error:
@@ -65,14 +66,17 @@ def console(
     front = _Front(ctx.find_object(Path), read_only, ascii_only, theme)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     if socket is not None:
-        return uvloop.run(_attached(front, socket))
-    return uvloop.run(_Embedded(front, keep_serving).run())
+        code = uvloop.run(_attached(front, socket))
+    else:
+        code = uvloop.run(_Embedded(front, keep_serving).run())
+    # Not by returning: `relaydesk` without a verb invokes this and looks at nothing.
+    ctx.exit(code)
 
 
-def _no_terminal(ctx: click.Context) -> int:
+def _no_terminal(ctx: click.Context) -> None:
     if ctx.parent is not None and ctx.parent.invoked_subcommand is None:
         click.echo(ctx.parent.get_help())
-        return 0
+        return
     raise LocalError("invalid_request", "the console needs a terminal", "`relaydesk status` needs none")
 
 

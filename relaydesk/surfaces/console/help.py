@@ -11,13 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Markdown, Static
+from textual.widgets import Static
 
 from relaydesk.surfaces.console.action import key_name
 from relaydesk.surfaces.console.bindings import FIXED
 from relaydesk.surfaces.console.chrome import Offer
+from relaydesk.surfaces.console.markdown import Line, lines
 from relaydesk.surfaces.console.piece_line import PieceLine
-from relaydesk.surfaces.console.pieces import STYLES, Piece
+from relaydesk.surfaces.console.pieces import Piece, content
 
 _HOME = "relaydesk.surfaces.console.panes"
 
@@ -39,15 +40,21 @@ class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="card -page"):
             with VerticalScroll(id="page"):
-                yield Markdown(help_text(self._pane_id), open_links=False)
-                yield Static(keys_content(self._offers), classes="keys")
+                yield Static(id="text", markup=False)
             yield PieceLine(id="keys")
 
     def on_mount(self) -> None:
         self.query_one("#page").focus()
+        leave = "screen.leave"
         self.query_one("#keys", PieceLine).show(
-            (Piece("esc", "accent", "screen.leave"), Piece(" close", "dim", "screen.leave"))
+            (Piece("esc", "accent", leave), Piece(" close", "dim", leave))
         )
+
+    def on_resize(self) -> None:
+        # The page's own width is known only after the next layout; the card's rules give it already.
+        width = min(92, self.size.width * 94 // 100) - 6
+        page = [*lines(help_text(self._pane_id), width), (), *key_lines(self._offers)]
+        self.query_one("#text", Static).update(Content("\n").join(content(line) for line in page))
 
     def action_leave(self) -> None:
         """Close."""
@@ -63,22 +70,17 @@ def help_text(pane_id: str) -> str:
     return (files(_HOME) / pane_id / "help.md").read_text(encoding="utf-8")
 
 
-def keys_content(offers: Sequence[Offer]) -> Content:
+def key_lines(offers: Sequence[Offer]) -> list[Line]:
     """Keys, what they do, and the command line that does the same."""
-    rows = [(_keys(offer.keys), _does(offer), offer.action.cli) for offer in offers if offer.keys]
+    rows = [(key_name(offer.keys), _does(offer), offer.action.cli) for offer in offers if offer.keys]
     rows += [(keys, does, "") for keys, does in FIXED]
-    width = max(len(keys) for keys, _, _ in rows if len(keys) <= 12)
-    parts: list[str | tuple[str, str]] = [("Keys\n", "bold"), "\n"]
+    column = 9
+    made: list[Line] = [(Piece("Keys", "strong"),), ()]
     for keys, does, cli in rows:
-        parts += [(keys.ljust(width), STYLES["accent"]), "  ", does]
+        made.append((Piece(keys.ljust(column), "accent"), Piece("  " + does)))
         if cli:
-            parts += ["\n", " " * (width + 2), (cli, STYLES["dim"])]
-        parts.append("\n")
-    return Content.assemble(*parts)
-
-
-def _keys(keys: str) -> str:
-    return key_name(keys)
+            made.append((Piece(" " * (column + 2)), Piece(cli, "dim")))
+    return made
 
 
 def _does(offer: Offer) -> str:

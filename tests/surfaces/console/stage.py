@@ -255,5 +255,3 @@ def screen_lines(app: ConsoleApp) -> list[str]:
 def screen_text(app: ConsoleApp) -> str:
     """The screen as one text."""
     return "\n".join(screen_lines(app)) + "\n"
-
-
