@@ -34,6 +34,8 @@ class World:
         self.tasks: list[asyncio.Task[None]] = []
         self.held: dict[int, Lease] = {}
         self.leave: list[asyncio.Event] = []
+        self.on_change: int | None = None
+        self.beside = False
         self.runner = ModelRunner(
             "tiny",
             LoopClock(),
@@ -42,12 +44,18 @@ class World:
             keep_alive_s=lambda: self.keep_alive_s,
             queue_limit=lambda: 50,
             slots=lambda: 2,
-            changed=lambda name: None,
+            changed=self._changed,
             progressed=lambda name: None,
         )
 
+    def _changed(self, name: str) -> None:
+        # In the very moment: what was granted or refused has not been seen by whoever waits.
+        if self.on_change is not None and self.on_change < len(self.tasks):
+            self.tasks[self.on_change].cancel()
+            self.on_change = None
+
     async def _start(self, runner: ModelRunner) -> RunningEngine:
-        assert self.starter.alive == [], "an engine is started beside another"
+        self.beside = self.beside or bool(self.starter.alive)
         runner.held_bytes = 100
         try:
             return await self.starter.start(SPEC, 1024, 60, runner.progress)
@@ -83,6 +91,8 @@ class World:
                 self.tasks.append(asyncio.create_task(self._request(len(self.tasks))))
             case "cancel" if value < len(self.tasks):
                 self.tasks[value].cancel()
+            case "cancel at a change":
+                self.on_change = value
             case "leave" if value < len(self.tasks):
                 self.leave[value].set()
             case "yield":
@@ -112,7 +122,11 @@ class World:
 
     def check(self) -> None:
         life = self.runner.life
+        assert not self.beside, "an engine was started beside another"
         assert len(self.starter.alive) <= 1
+        if life.state in ("cold", "unavailable"):
+            assert self.starter.alive == []
+            assert self.runner.held_bytes == 0
         if life.state == "warm":
             assert self.starter.alive or self.crashed
             assert life.in_flight == len(self.runner._leases)
@@ -120,6 +134,9 @@ class World:
             assert life.in_flight == 0
             assert not self.runner._leases
         assert len(self.runner._waiters) == life.waiting
+        if self.runner.slots is not None:
+            # Nobody waits for a slot of an engine that has gone.
+            assert life.state == "warm" or self.crashed or not self.runner.slots.waiting
         for lease in self.held.values():
             # A lease holds its engine, or knows why it does not.
             assert lease.fault is not None or self.starter.alive or self.crashed
@@ -135,7 +152,7 @@ STEPS = (
     ["come"] * 5
     + ["cancel", "leave", "yield", "pass"] * 3
     + ["crash", "want", "unload", "unload when idle", "ask to leave", "stay", "evict", "keep"]
-    + ["fail", "no room"]
+    + ["fail", "no room", "cancel at a change", "cancel at a change"]
 )
 
 
