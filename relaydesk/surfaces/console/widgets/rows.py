@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -53,27 +52,33 @@ def sorted_rows(rows: Iterable[Row], index: int, *, descending: bool = False) ->
 
     Numbers come before text. Text is compared without case.
     """
-    valued: list[tuple[tuple[int, float, str], Row]] = []
+    numbers: list[Row] = []
+    number_keys: list[float] = []
+    texts: list[Row] = []
+    text_keys: list[str] = []
     last: list[Row] = []
     for row in rows:
-        rank = _rank(row.cell(index))
-        if rank is None:
+        cell = row.cell(index)
+        value = cell.text if cell.sort is None else cell.sort
+        if isinstance(value, str):
+            if value:
+                texts.append(row)
+                text_keys.append(value.casefold())
+            else:
+                last.append(row)
+        elif value != value:
             last.append(row)
         else:
-            valued.append((rank, row))
-    valued.sort(key=_first, reverse=descending)
-    return [row for _, row in valued] + last
+            numbers.append(row)
+            number_keys.append(value)
+    by_number = _ordered(numbers, number_keys, descending)
+    by_text = _ordered(texts, text_keys, descending)
+    return (by_text + by_number if descending else by_number + by_text) + last
 
 
-def _first(pair: tuple[tuple[int, float, str], Row]) -> tuple[int, float, str]:
-    return pair[0]
-
-
-def _rank(cell: Cell) -> tuple[int, float, str] | None:
-    value = cell.text if cell.sort is None else cell.sort
-    if isinstance(value, str):
-        return (1, 0.0, value.casefold()) if value else None
-    return None if math.isnan(value) else (0, value, "")
+def _ordered(rows: list[Row], keys: list[Any], descending: bool) -> list[Row]:
+    # Plain keys beside the rows: pairs of both would be thousands of objects for the collector at each tick.
+    return [rows[at] for at in sorted(range(len(rows)), key=keys.__getitem__, reverse=descending)]
 
 
 class Filter:
@@ -106,11 +111,13 @@ class Filter:
             return rows
         if len(self._known) > 2 * len(rows) + 64:
             self._known.clear()
-        return tuple(row for row in rows if self._holds(row, words))
-
-    def _holds(self, row: Row, words: tuple[str, ...]) -> bool:
-        known = self._known.get(row.key)
-        if known is None or known[0] != row:
-            known = (row, "\n".join(cell.text for cell in row.cells).casefold())
-            self._known[row.key] = known
-        return all(word in known[1] for word in words)
+        first, more = words[0], words[1:]
+        kept: list[Row] = []
+        for row in rows:
+            known = self._known.get(row.key)
+            if known is None or (known[0] is not row and known[0] != row):
+                known = (row, "\n".join([cell.text for cell in row.cells]).casefold())
+                self._known[row.key] = known
+            if first in known[1] and (not more or all(word in known[1] for word in more)):
+                kept.append(row)
+        return tuple(kept)
