@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from relaydesk.engine.logbook import LogBook
     from relaydesk.engine.node import Node
     from relaydesk.node_api import NodeApi
-    from relaydesk.surfaces.console.app import ConsoleApp, Session
+    from relaydesk.surfaces.console.app import ConsoleApp
+    from relaydesk.surfaces.console.session import Session
     from relaydesk.surfaces.control.client import RemoteNode
     from relaydesk.surfaces.host import Host
 
@@ -104,8 +105,8 @@ class _Front:
     def session(self, connect: Callable[[], Awaitable[NodeApi]], stop: Callable[[], None] | None) -> Session:
         """The session of a console."""
         from relaydesk.config.paths import config_file
-        from relaydesk.surfaces.console.app import Session
         from relaydesk.surfaces.console.keymap import FILE_NAME, load_keymap
+        from relaydesk.surfaces.console.session import Session
         from relaydesk.surfaces.console.themes import NAMES
 
         keymap = load_keymap(config_file(os.environ).with_name(FILE_NAME))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -18,7 +18,6 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from relaydesk.core.commands import Access
-from relaydesk.core.ports import Clock
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console import chrome, themes
 from relaydesk.surfaces.console.action import ANYWHERE, Action
@@ -26,46 +25,22 @@ from relaydesk.surfaces.console.ascii import AsciiFilter
 from relaydesk.surfaces.console.ask import Confirm
 from relaydesk.surfaces.console.bindings import BY_ID, active, bindings_for
 from relaydesk.surfaces.console.chrome import Offer
-from relaydesk.surfaces.console.data import RATES_HZ, Connect, Feed, Link
+from relaydesk.surfaces.console.data import RATES_HZ, Feed, Link
 from relaydesk.surfaces.console.filter_bar import FilterBar
 from relaydesk.surfaces.console.help import Help
-from relaydesk.surfaces.console.keymap import Keymap
 from relaydesk.surfaces.console.leaving import hurry_question, stop_question
-from relaydesk.surfaces.console.list_detail import SPLIT_COLUMNS
 from relaydesk.surfaces.console.palette import Actions
 from relaydesk.surfaces.console.pane import Pane
 from relaydesk.surfaces.console.piece_line import PieceLine
-from relaydesk.surfaces.console.registry import PANES
+from relaydesk.surfaces.console.registry import PANES, pane_spec
 from relaydesk.surfaces.console.sending import Sender
+from relaydesk.surfaces.console.session import Session
 
 _log: Final = logging.getLogger(__name__)
 _HERE: Final = Path(__file__).parent
 _STYLES: Final = tuple(_HERE / "panes" / spec.id / "pane.tcss" for spec in PANES)
 
 Severity = Literal["information", "warning", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What the console is opened on.
-
-    ``stop`` is given where the node runs inside this console: the first call drains and stops it, the second
-    stops at once, and whoever gave it closes the console when the node has ended.
-    """
-
-    connect: Connect
-    clock: Clock
-    read_only: bool = False
-    stop: Callable[[], None] | None = None
-    ascii: bool = False
-    theme: str = themes.DARK.name
-    keymap: Keymap = field(default_factory=Keymap)
-
-    @property
-    def mode(self) -> str:
-        """The word at the strip's left end."""
-        where = "EMBEDDED" if self.stop is not None else "ATTACHED"
-        return "READ-ONLY" if self.read_only else where
 
 
 class ConsoleApp(App[None], inherit_bindings=False):
@@ -75,20 +50,15 @@ class ConsoleApp(App[None], inherit_bindings=False):
     BINDINGS = [*bindings_for(ANYWHERE), ("escape", "back")]
     ENABLE_COMMAND_PALETTE = False
     COMMAND_PALETTE_BINDING = ""
-    HORIZONTAL_BREAKPOINTS = [
-        (0, "-tiny-w"),
-        (chrome.FLOOR[0], "-narrow"),
-        (100, "-wide"),
-        (SPLIT_COLUMNS, "-split"),
-    ]
-    VERTICAL_BREAKPOINTS = [(0, "-tiny-h"), (chrome.FLOOR[1], "-short"), (24, "-normal"), (32, "-tall")]
+    HORIZONTAL_BREAKPOINTS = chrome.WIDTHS
+    VERTICAL_BREAKPOINTS = chrome.HEIGHTS
     TITLE = "relaydesk"
 
     def __init__(self, session: Session) -> None:
         self.ascii = session.ascii
-        # A terminal that wants no colour gets its own ink and ground.
         self._ascii_filter = AsciiFilter(session.ascii)
-        super().__init__()
+        # A terminal that wants no colour gets its own ink and ground, not greys of ours.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.session = session
         self.animation_level = "none"
         for theme in themes.all_themes():
@@ -97,8 +67,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self.set_keymap(dict(session.keymap.keys))
         self.feed = Feed(session.connect, session.clock, self._on_view, self._on_link)
         self.stopping = False
-        self.painted: Callable[[], None] | None = None
         self._sender = Sender(self)
+        self._panes: dict[str, Pane] = {}
         self._current = PANES[0].id
         self._filters_of: dict[str, str] = {}
 
@@ -131,7 +101,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
     @property
     def pane(self) -> Pane | None:
         """The pane that is shown."""
-        return next(iter(self.screen_stack[0].query(f"#pane-{self._current}").results(Pane)), None)
+        return self._panes.get(self._current)
 
     @property
     def access(self) -> Access:
@@ -165,19 +135,23 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     async def show_pane(self, pane_id: str) -> None:
         """Put a pane in front; it is made when it is first looked at."""
-        spec = next(each for each in PANES if each.id == pane_id)
         before, self._current = self.pane, pane_id
-        pane = self.pane
+        pane = self._panes.get(pane_id)
+        if pane is None:
+            pane = pane_spec(pane_id).make()
+            await self.screen_stack[0].query_one("#panes").mount(pane)
+            self._panes[pane_id] = pane
         if before is not None and before is not pane:
             before.display = False
-        if pane is None:
-            pane = spec.make()
-            await self.query_one("#panes").mount(pane)
         pane.display = True
         pane.take(self.feed.shown, self.feed.link)
-        self.query_one(FilterBar).load(self._filters_of.get(pane_id, ""))
+        self._filter_bar.load(self._filters_of.get(pane_id, ""))
         pane.focus_default()
         self._draw()
+
+    @property
+    def _filter_bar(self) -> FilterBar:
+        return self.screen_stack[0].query_one(FilterBar)
 
     # Actions of the table: `action_run` finds the method by the action's id.
 
@@ -199,13 +173,13 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     async def action_back(self) -> None:
         """Escape: close what lies over the list, then the filter."""
-        if self.pane is not None and not self.pane.close_detail() and self.query_one(FilterBar).text:
-            self.query_one(FilterBar).action_clear()
+        if self.pane is not None and not self.pane.close_detail() and self._filter_bar.text:
+            self._filter_bar.action_clear()
 
     def do_filter(self) -> None:
         """Type a filter."""
         if self.pane is not None and not self.pane.state.covers:
-            self.query_one(FilterBar).open()
+            self._filter_bar.open()
 
     def do_copy(self) -> None:
         """To the clipboard by OSC 52, which works through ssh and tmux where the terminal allows it."""
@@ -276,7 +250,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self._draw()
 
     def _tick(self) -> None:
-        if self.feed.focused and not self.feed.paused and self.pane is not None:
+        if not self.feed.focused:
+            return
+        if not self.feed.paused and self.pane is not None:
             self.pane.tick(self.session.clock.wall_ms())
         self._draw()
 
@@ -293,8 +269,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         return "go on" if action.id == "view.pause" and self.feed.paused else action.label
 
     def on_resize(self, event: events.Resize) -> None:
-        cli = next(spec.cli for spec in PANES if spec.id == self._current)
-        text = chrome.too_small(event.size.width, event.size.height, cli)
+        text = chrome.too_small(event.size.width, event.size.height, pane_spec(self._current).cli)
         self.screen_stack[0].query_one("#too-small", Static).update(text)
         self._draw()
 

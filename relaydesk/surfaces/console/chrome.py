@@ -10,12 +10,16 @@ from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import AlertsView, HealthView, MetaView
 from relaydesk.surfaces.console.action import Action, key_name
 from relaydesk.surfaces.console.data import Link
+from relaydesk.surfaces.console.list_detail import SPLIT_COLUMNS
 from relaydesk.surfaces.console.pieces import Group, Piece, cut, fit, mark, spread
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.units import duration, plural, rate
 
 # Below this nothing can be shown that would be worth reading.
 FLOOR: Final = (60, 16)
+# Classes of the screen, by the least columns and rows they stand for.
+WIDTHS: Final = [(0, "-tiny-w"), (FLOOR[0], "-narrow"), (100, "-wide"), (SPLIT_COLUMNS, "-split")]
+HEIGHTS: Final = [(0, "-tiny-h"), (FLOOR[1], "-short"), (24, "-normal"), (32, "-tall")]
 # The actions that stand at the footer's right end, on every pane.
 CORNER: Final = ("app.help", "app.palette", "app.quit")
 

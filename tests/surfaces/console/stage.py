@@ -42,7 +42,8 @@ from relaydesk.engine.projector import Projector
 from relaydesk.engine.tasks import cancel_and_wait
 from relaydesk.engine.watch import WatchHub
 from relaydesk.node_api import NodeApi
-from relaydesk.surfaces.console.app import ConsoleApp, Session
+from relaydesk.surfaces.console.app import ConsoleApp
+from relaydesk.surfaces.console.session import Session
 from tests.support.clock import FakeClock
 
 # 2026-03-14 15:09:26 UTC; `conftest` sets the time zone.
