@@ -40,6 +40,7 @@ from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import Registry
 from relaydesk.engine.pool.starter import EngineStarter
 from relaydesk.engine.pool.views import models_view, workers_view
+from relaydesk.engine.pool.watchdog import Watchdog
 from relaydesk.engine.projector import Projector
 from relaydesk.engine.pull.service import PullService
 from relaydesk.engine.supervisor import Supervisor
@@ -184,7 +185,7 @@ class Node:
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:
             _log.warning("%s", warning)
-        for service in (self.watch_hub, self.lag, self.health):
+        for service in (self.watch_hub, self.lag, self.health, Watchdog(self.pool)):
             self.supervisor.add(service)
         if self.tls is not None:
             self.supervisor.add(_Certificates(self.tls))

@@ -26,6 +26,8 @@ from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID, Hub
 _log: Final = logging.getLogger(__name__)
 
 FIRST_EVENT_WAIT_S: Final = 0.9
+# A client that takes nothing for this long has left without saying so; until then it holds a slot.
+STALL_S: Final = 60.0
 
 _STREAM_HEADERS: Final = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -53,7 +55,7 @@ async def _streamed(request: web.Request, hub: Hub, run: ChatRun) -> web.StreamR
             raise error
         response = web.StreamResponse(headers={**_STREAM_HEADERS, "x-request-id": request[REQUEST_ID]})
         await response.prepare(request)
-        await _send(response, hub, run, first, frames)
+        await _send(_BeatingWriter(response, hub, request.transport), run, first, frames)
         await response.write_eof()
         return response
     finally:
@@ -66,14 +68,12 @@ async def _streamed(request: web.Request, hub: Hub, run: ChatRun) -> web.StreamR
 
 
 async def _send(
-    response: web.StreamResponse,
-    hub: Hub,
+    writer: _BeatingWriter,
     run: ChatRun,
     first: asyncio.Task[bytes | None],
     frames: AsyncIterator[bytes],
 ) -> None:
     """Everything behind the headers, so that errors are frames too."""
-    writer = _BeatingWriter(response, hub)
     beat = spawn(writer.beat(), name=f"heartbeat of {run.record.id}")
     try:
         frame = await first
@@ -98,15 +98,24 @@ async def _next(frames: AsyncIterator[bytes]) -> bytes | None:
 class _BeatingWriter:
     """A response that is never silent for longer than the heartbeat."""
 
-    def __init__(self, response: web.StreamResponse, hub: Hub) -> None:
+    def __init__(self, response: web.StreamResponse, hub: Hub, transport: asyncio.Transport | None) -> None:
+        self._transport = transport
         self._response = response
         self._clock = hub.clock
         self._interval_s = hub.heartbeat_s()
         self._last = self._clock.mono()
 
     async def write(self, frame: bytes) -> None:
+        """Write a frame; a client that does not take it counts as gone (`ConnectionResetError`)."""
         self._last = self._clock.mono()
-        await self._response.write(frame)
+        try:
+            async with asyncio.timeout(STALL_S):
+                await self._response.write(frame)
+        except TimeoutError:
+            if self._transport is not None:
+                # Closing would wait for what the client does not take.
+                self._transport.abort()
+            raise ConnectionResetError("the client takes nothing") from None
 
     async def beat(self) -> None:
         while True:
