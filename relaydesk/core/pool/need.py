@@ -86,6 +86,11 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 _PARTS: Final = ("weights", "kv", "recurrent", "compute", "projector", "draft", "overhead", "margin")
 
 
+def amount(mib: int, scale: int) -> str:
+    """MiB as people read them; in GiB where ``scale``, the largest need shown beside it, has 10 or more."""
+    return f"{mib / 1024:.2f} GiB" if scale >= 10 * 1024 else f"{mib} MiB"
+
+
 class Component(msgspec.Struct, frozen=True):
     """One part of what a model needs."""
 
@@ -126,44 +131,98 @@ def estimate(
 ) -> Need:
     """What this model needs when run as ``spec`` says, on the CPU or over ``gpus`` GPUs.
 
+    A measurement of the very same run replaces the estimate. One of other settings corrects it: each
+    component keeps the proportion that it had there to its formula, so that a smaller run never seems to
+    need more than the one that was measured.
+
     Raises `LocalError` ``bad_model_file`` for a header that is no whole language model.
     """
     _require_model(header, spec)
+    plain = _by_formula(header, spec, gpus, projector, draft)
+    if measured is None:
+        return _with_margin(plain, MARGIN_PERCENT)
+    if _same_run(measured, plain.ctx, spec, gpus):
+        return _with_margin(_measured(plain, measured), MEASURED_MARGIN_PERCENT, known=True)
+    if measured.gpus != gpus:
+        return _with_margin(_but(plain, weights=measured.weights or plain.weights), MARGIN_PERCENT)
+    then_spec = msgspec.structs.replace(
+        spec, ctx=measured.ctx, slots=measured.slots, kv_k=measured.kv_k, kv_v=measured.kv_v
+    )
+    then_plain = _by_formula(header, then_spec, gpus, projector, draft)
+    then = _measured(then_plain, measured)
+    cache, then_cache = plain.kv + plain.recurrent, then_plain.kv + then_plain.recurrent
+    kv = _scaled(cache, then.kv + then.recurrent, then_cache)
+    recurrent = _scaled(plain.recurrent, then.kv + then.recurrent, then_cache)
+    corrected = _but(
+        plain,
+        weights=then.weights,
+        kv=kv - recurrent,
+        recurrent=recurrent,
+        compute=_scaled(plain.compute, then.compute, then_plain.compute),
+        overhead=then.overhead,
+    )
+    smaller = _rest(corrected) <= _rest(then)
+    return _with_margin(corrected, MEASURED_MARGIN_PERCENT if smaller else MARGIN_PERCENT)
+
+
+def _by_formula(
+    header: GgufHeader,
+    spec: ModelSpec,
+    gpus: int,
+    projector: GgufHeader | None,
+    draft: GgufHeader | None,
+) -> Need:
+    """Every component but the margin, by the file's numbers alone."""
     ctx = effective_ctx(header, spec)
     cache = cache_bytes(header, ctx, spec.slots, spec.kv_k, spec.kv_v)
     spread = max(1, gpus)
-    weights, kv, recurrent = header.tensor_bytes, cache.kv, cache.recurrent
-    compute = compute_bytes(header, ctx, spec.slots) * spread
-    overhead = CPU_OVERHEAD + GPU_OVERHEAD * gpus
-    projector_bytes = projector.tensor_bytes + PROJECTOR_COMPUTE if projector else 0
-    draft_bytes = _draft_bytes(draft, ctx, spec.slots) * spread if draft else 0
-    percent, known = MARGIN_PERCENT, False
-    if measured is not None:
-        weights = measured.weights or weights
-        known = _same_run(measured, ctx, spec, gpus)
-    if measured is not None and known:
-        kv, recurrent = (measured.kv, 0) if measured.kv else (kv, recurrent)
-        compute = measured.compute or compute
-        percent = MEASURED_MARGIN_PERCENT
-        if measured.peak:
-            # The peak holds everything. Reserved pages that were never touched are not in it, and may yet be:
-            # the larger of the two counts.
-            parts = weights + kv + recurrent + compute + projector_bytes + draft_bytes
-            overhead = max(0, measured.peak - parts)
-    rest = kv + recurrent + compute + projector_bytes + draft_bytes + overhead
     return Need(
         ctx=ctx,
         slots=spec.slots,
-        weights=weights,
+        weights=header.tensor_bytes,
+        kv=cache.kv,
+        recurrent=cache.recurrent,
+        compute=compute_bytes(header, ctx, spec.slots) * spread,
+        projector=projector.tensor_bytes + PROJECTOR_COMPUTE if projector else 0,
+        draft=_draft_bytes(draft, ctx, spec.slots) * spread if draft else 0,
+        overhead=CPU_OVERHEAD + GPU_OVERHEAD * gpus,
+    )
+
+
+def _measured(plain: Need, seen: Measured) -> Need:
+    """The components of the measured run itself, where ``plain`` is what the formulas say of it."""
+    kv, recurrent = (seen.kv, 0) if seen.kv else (plain.kv, plain.recurrent)
+    found = _but(
+        plain,
+        weights=seen.weights or plain.weights,
         kv=kv,
         recurrent=recurrent,
-        compute=compute,
-        projector=projector_bytes,
-        draft=draft_bytes,
-        overhead=overhead,
-        margin=max(MARGIN_FLOOR, rest * percent // 100),
-        measured=known,
+        compute=seen.compute or plain.compute,
     )
+    if not seen.peak:
+        return found
+    # The peak holds everything. Reserved pages that were never touched are not in it, and may yet be: the
+    # larger of the two counts.
+    parts = found.weights + _rest(found) - found.overhead
+    return _but(found, overhead=max(0, seen.peak - parts))
+
+
+def _with_margin(need: Need, percent: int, *, known: bool = False) -> Need:
+    return _but(need, margin=max(MARGIN_FLOOR, _rest(need) * percent // 100), measured=known)
+
+
+def _rest(need: Need) -> int:
+    """All but the weights and the margin, in bytes."""
+    return need.kv + need.recurrent + need.compute + need.projector + need.draft + need.overhead
+
+
+def _scaled(count: int, seen: int, formula: int) -> int:
+    """``count`` in the proportion of what was seen to what its formula said."""
+    return count * seen // formula if formula else count
+
+
+def _but(need: Need, **changes: int) -> Need:
+    return msgspec.structs.replace(need, **changes)
 
 
 def _require_model(header: GgufHeader, spec: ModelSpec) -> None:
@@ -178,7 +237,7 @@ def _require_model(header: GgufHeader, spec: ModelSpec) -> None:
         raise LocalError(
             "bad_model_file",
             f"{name} is only part {header.split_no + 1} of {header.split_count}",
-            "put all parts into one folder",
+            "put all parts into one directory",
         )
     if not header.block_count or not header.embedding_length:
         raise LocalError(

@@ -57,7 +57,7 @@ def test_the_machines_needs_root(
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     result = cli("service", verb)
     assert (result.code, system_dir.exists()) == (4, False)
-    assert f"sudo relaydesk service {verb}, or add --user" in result.err
+    assert f"use `sudo relaydesk service {verb}`, or add `--user`" in result.err
 
 
 def test_a_program_the_services_user_cannot_reach(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +9,10 @@ import click
 
 from relaydesk.core.commands import FitModel
 from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.pool.need import amount
 from relaydesk.core.text import safe_text
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node, json_option
-from relaydesk.surfaces.cli.output import Tone, mark, mib, paint, print_json, say, table
+from relaydesk.surfaces.cli.output import Tone, columns, mark, paint, print_json, say, shares, table, wrap
 
 # Told apart by shape, since colour alone tells nobody who cannot see it.
 _FILLS: Final = ("█", "▓", "▒", "░", "◆", "◇", "●", "○")
@@ -35,7 +35,10 @@ _LABEL: Final = 6
 @json_option
 @attach_option
 def fit(name: str, as_json: bool, attach: Path | None) -> None:
-    """What the model NAME needs, what there is, and the smallest change that would make it fit."""
+    """What the model NAME needs, what there is, and the smallest change that would make it fit.
+
+    Exit code 0 whether it fits or not; `fits` in the JSON object says which.
+    """
     value = find_node(attach).call(FitModel(name=name)).value
     if as_json:
         print_json(value)
@@ -46,25 +49,53 @@ def fit(name: str, as_json: bool, attach: Path | None) -> None:
 
 def _lines(report: FitReport) -> list[str]:
     name = safe_text(report.model)
-    verdict = "fits" if report.fits else "does not fit now" if report.ever_fits else "can never fit here"
-    tone: Tone = "good" if report.fits else "warn" if report.ever_fits else "bad"
+    verdict, tone = _verdict(report)
     lines = [f"{mark(tone)} {paint(name, 'bold')} {paint(verdict, tone)}", ""]
-    lines += bars(report, min(_WIDEST, shutil.get_terminal_size().columns - _LABEL - 14))
+    lines += bars(report, min(_WIDEST, columns() - _LABEL - 24))
+    amounts = [_amount(part.mib, report) for part in report.components]
+    wide = max(map(len, amounts), default=0)
     rows = [
-        (fill, _NAMES.get(part.name, safe_text(part.name)), mib(part.mib))
-        for fill, part in zip(_FILLS, report.components, strict=False)
+        (fill, _NAMES.get(part.name, safe_text(part.name)), text.rjust(wide))
+        for fill, part, text in zip(_FILLS, report.components, amounts, strict=False)
     ]
-    lines += ["", *table(("", "PART", "NEEDS"), rows), ""]
+    lines += ["", *table(("", "PART", "NEEDS".rjust(wide)), rows), ""]
     basis = "measured on its last load" if report.measured else "an estimate until its first load"
     requests = "1 request" if report.slots == 1 else f"{report.slots} requests"
-    lines.append(f"For {requests} at once with {report.ctx} tokens each; {basis}.")
-    lines.append(f"{safe_text(report.reason, 400)}.")
+    lines += wrap(f"For {requests} at once with {report.ctx} tokens each; {basis}.")
+    if beyond := beyond_training(report):
+        lines += wrap(f"{beyond}.")
+    lines += wrap(f"{safe_text(report.reason, 400)}.")
     if report.spill_mib:
-        lines.append(f"{mib(report.spill_mib)} of it would run from RAM, which is slow.")
+        lines += wrap(f"{_amount(report.spill_mib, report)} of it would run from RAM, which is slow.")
     if report.suggestion is not None:
-        lines.append(f"Next: {safe_text(report.suggestion.sentence, 400)}.")
-        lines += _command(report)
+        lines += ["", *wrap(f"Next: {safe_text(report.suggestion.sentence, 400)}.")]
+        lines += _commands(report)
     return lines
+
+
+def _verdict(report: FitReport) -> tuple[str, Tone]:
+    if report.fits:
+        return "fits", "good"
+    if report.ever_fits:
+        return "does not fit now", "warn"
+    if report.settings_help:
+        return "does not fit with these settings", "warn"
+    return "can never fit here", "bad"
+
+
+def beyond_training(report: FitReport) -> str:
+    """The warning for a context that the model was not trained for, else empty."""
+    if not 0 < report.trained_ctx < report.ctx:
+        return ""
+    return (
+        f"{report.ctx} tokens are more than the {report.trained_ctx} that {safe_text(report.model)} was "
+        "trained for: answers may make no sense beyond those"
+    )
+
+
+def _amount(mib: int, report: FitReport) -> str:
+    """In the unit of the need: what is compared is said in one unit."""
+    return amount(mib, report.need_mib)
 
 
 def bars(report: FitReport, columns: int) -> list[str]:
@@ -76,32 +107,24 @@ def bars(report: FitReport, columns: int) -> list[str]:
     total = max(1, round(report.total_mib * columns / scale)) if report.total_mib else 0
     free = min(total, round(report.free_mib * columns / scale))
     room = "─" * (total - free) + "━" * free
+    there = f"{_amount(report.free_mib, report)} of {_amount(report.total_mib, report)}"
     return [
-        f"  {paint('needs', 'dim')} {need.ljust(columns)} {mib(report.need_mib)}",
-        f"  {paint('free ', 'dim')} {room.ljust(columns)} {mib(report.free_mib)} of {mib(report.total_mib)}",
+        f"  {paint('needs', 'dim')} {need.ljust(columns)} {_amount(report.need_mib, report)}",
+        f"  {paint('free ', 'dim')} {room.ljust(columns)} {there}",
     ]
 
 
-def shares(parts: list[int], length: int) -> list[int]:
-    """``length`` cells divided among the parts by size, each part that is there with at least one.
-
-    The largest part gives what rounding takes too much; the sum is ``length`` unless there are more parts.
-    """
-    total = sum(parts) or 1
-    cells = [max(1, round(part * length / total)) if part else 0 for part in parts]
-    while sum(cells) > max(length, sum(1 for part in parts if part)):
-        cells[cells.index(max(cells))] -= 1
-    if cells and sum(cells) < length:
-        cells[cells.index(max(cells))] += length - sum(cells)
-    return cells
-
-
-def _command(report: FitReport) -> list[str]:
-    """The command that makes the suggested change, where it is one of settings or unloading."""
+def _commands(report: FitReport) -> list[str]:
+    """The commands that make the suggested change: what must be unloaded, then the settings that change."""
     change, name = report.suggestion, safe_text(report.model)
-    if change is None or change.change == "memory":
+    if change is None:
         return []
-    if change.unload:
-        return [f"  relaydesk model unload {safe_text(other)}" for other in change.unload]
-    options = f"--ctx {change.ctx} --slots {change.slots} --kv-k {change.kv_k} --kv-v {change.kv_v}"
-    return [f"  relaydesk model set {name} {options}"]
+    lines = [f"  relaydesk model unload {safe_text(other)}" for other in change.unload]
+    pairs = (
+        ("ctx", report.ctx, change.ctx),
+        ("slots", report.slots, change.slots),
+        ("kv-k", report.kv_k, change.kv_k),
+        ("kv-v", report.kv_v, change.kv_v),
+    )
+    options = " ".join(f"--{option} {new}" for option, old, new in pairs if old != new)
+    return [*lines, f"  relaydesk model set {name} {options}"] if options else lines

@@ -6,13 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from relaydesk.core.codec import encode
 from relaydesk.core.commands import FitModel
 from relaydesk.core.pool.fit import Component, FitReport, Suggestion
-from relaydesk.surfaces.cli.model.fit import bars, shares
+from relaydesk.surfaces.cli.model.fit import bars
 
 PARTS = (
     Component("weights", 4000),
@@ -59,7 +57,7 @@ def test_a_report_that_does_not_fit_is_still_code_0(cli: Any, node: Any) -> None
         "For 4 requests at once with 8192 tokens each; an estimate until its first load.",
         '"qwen3-8b" needs 6056 MiB and 3000 MiB are free.',
         "Next: keep its KV cache as q8_0: it then fits.",
-        "  relaydesk model set qwen3-8b --ctx 8192 --slots 4 --kv-k q8_0 --kv-v q8_0",
+        "  relaydesk model set qwen3-8b --kv-k q8_0 --kv-v q8_0\n",
     ):
         assert text in result.out
 
@@ -69,6 +67,10 @@ def test_a_report_that_does_not_fit_is_still_code_0(cli: Any, node: Any) -> None
     [
         ({"fits": True, "constraint": "", "suggestion": None}, "● qwen3-8b fits"),
         ({"ever_fits": False, "constraint": "total"}, "✗ qwen3-8b can never fit here"),
+        ({"ever_fits": False, "settings_help": True}, "▲ qwen3-8b does not fit with these settings"),
+        ({"trained_ctx": 4096}, "8192 tokens are more than the 4096 that qwen3-8b was trained for"),
+        ({"need_mib": 20_480, "free_mib": 10_240}, " 10.00 GiB of 7.81 GiB\n"),
+        ({"need_mib": 20_480}, "weights   3.91 GiB\n"),
         ({"fits": True, "spill_mib": 500}, "500 MiB of it would run from RAM"),
         ({"measured": True, "slots": 1}, "For 1 request at once with 8192 tokens each; measured"),
     ],
@@ -76,6 +78,22 @@ def test_a_report_that_does_not_fit_is_still_code_0(cli: Any, node: Any) -> None
 def test_what_is_said(cli: Any, node: Any, changes: dict[str, Any], text: str) -> None:
     node.answer(FitModel, report(**changes))
     assert text in cli("model", "fit", "qwen3-8b").out
+
+
+def test_every_line_fits_80_columns(cli: Any, node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    node.answer(FitModel, report(reason="word " * 60, trained_ctx=4096, total_mib=24_064, need_mib=9_999))
+    lines = cli("model", "fit", "qwen3-8b").out.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+def test_what_to_unload_comes_before_the_settings(cli: Any, node: Any) -> None:
+    change = Suggestion(
+        change="unload+slots", sentence="do both", ctx=8192, slots=2, kv_k="f16", kv_v="f16", unload=("old",)
+    )
+    node.answer(FitModel, report(suggestion=change))
+    out = cli("model", "fit", "qwen3-8b").out
+    assert out.endswith("  relaydesk model unload old\n  relaydesk model set qwen3-8b --slots 2\n")
 
 
 def test_bars_are_on_one_scale() -> None:
@@ -86,13 +104,3 @@ def test_bars_are_on_one_scale() -> None:
     assert room[8:48] == "─" * 25 + "━" * 15
     assert need.endswith("6056 MiB")
     assert room.endswith("3000 MiB of 8000 MiB")
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.integers(0, 1 << 20), max_size=8), st.integers(0, 200))
-def test_shares_add_up_and_lose_no_part(parts: list[int], length: int) -> None:
-    cells = shares(parts, length)
-    there = sum(1 for part in parts if part)
-    assert all((cell > 0) == (part > 0) for cell, part in zip(cells, parts, strict=True)) or not there
-    if there:
-        assert sum(cells) == max(length, there)
