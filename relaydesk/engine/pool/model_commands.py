@@ -24,12 +24,13 @@ from relaydesk.core.commands import (
     UnloadModel,
 )
 from relaydesk.core.errors import Fault, FaultError, LocalError
+from relaydesk.core.ids import parse_model_name
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.ports import Clock
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.jobs import Job, JobBoard
 from relaydesk.engine.pool.pool import Pool
-from relaydesk.engine.pool.registry import EDITABLE
+from relaydesk.engine.pool.registry import EDITABLE, changed
 from relaydesk.engine.pool.runner import ModelRunner
 from relaydesk.engine.pull.add import look_at
 from relaydesk.engine.pull.discover import discover
@@ -103,13 +104,10 @@ class ModelCommands:
         return Outcome(ok=True, value=to_builtins(entry.spec))
 
     async def pull(self, command: PullModel) -> Outcome:
-        unknown = set(command.changes) - EDITABLE
-        if unknown:
-            raise LocalError(
-                "invalid_request", f"a model has no setting {min(unknown)!r}", param=min(unknown)
-            )
+        # Whatever is wrong is said now, not after an hour's download.
+        changed(ModelSpec(name="pulled", path="/pulled"), command.changes, _PULLABLE)
         if command.name:
-            self._require_free(command.name)
+            self._require_free(parse_model_name(command.name))
 
         async def work(job: Job) -> None:
             def tell(progress: Progress) -> None:
@@ -132,6 +130,7 @@ class ModelCommands:
         if known is not None:
             if command.changes:
                 await self._pool.registry.change(known.name, command.changes)
+                self._pool.runner(known.name).retime()
             job.progress(pulled.size, pulled.size, 0, f"{known.name} is registered already")
             return
         spec = ModelSpec(
@@ -143,11 +142,7 @@ class ModelCommands:
             size_bytes=pulled.size,
             sha256=pulled.sha256,
         )
-        try:
-            spec = msgspec.convert({**msgspec.to_builtins(spec), **command.changes}, ModelSpec)
-        except msgspec.ValidationError as error:
-            raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
-        entry = await self._pool.registry.add(spec)
+        entry = await self._pool.registry.add(changed(spec, command.changes, _PULLABLE))
         job.progress(pulled.size, pulled.size, 0, f"registered as {entry.spec.name}")
 
     async def set(self, command: SetModel) -> Outcome:
@@ -252,17 +247,24 @@ class ModelCommands:
         """Only a file we wrote, in the folder we write to, that no other model uses."""
         if not spec.owned or self._model_dir.resolve() not in Path(spec.path).resolve().parents:
             return False
-        return all(entry.spec.path != spec.path for entry in self._pool.registry.entries())
+        return spec.path not in self._used()
+
+    def _used(self) -> frozenset[str]:
+        """Every file that a registered model needs."""
+        specs = [entry.spec for entry in self._pool.registry.entries()]
+        return frozenset(path for spec in specs for path in (spec.path, spec.projector, spec.draft))
 
     def _delete_owned(self, spec: ModelSpec) -> list[str]:
         files = [Path(spec.path)]
-        users = {entry.spec.projector for entry in self._pool.registry.entries()}
-        projector = Path(spec.projector) if spec.projector and spec.projector not in users else None
+        shared = spec.projector in self._used()
+        projector = Path(spec.projector) if spec.projector and not shared else None
         if projector is not None and self._model_dir.resolve() in projector.resolve().parents:
             files.append(projector)
         return [str(path) for path in remove_pulled(self._model_dir, *files)]
 
 
+# What may be set of a model whose file the pull itself decides.
+_PULLABLE: Final = EDITABLE - {"kind", "path", "url", "url_model"}
 # What a loaded engine does not need to be restarted for.
 _AT_ONCE: Final = frozenset({"aliases", "keep_alive_s", "preload", "host_only"})
 

@@ -23,6 +23,7 @@ from relaydesk.core.pool.gguf import GgufHeader
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.pool.need import Measured, Subject, effective_ctx
 from relaydesk.core.ports import Clock
+from relaydesk.core.text import safe_text
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.infer.url_engine import parse_engine_url
 from relaydesk.engine.pool.headers import read_headers
@@ -109,23 +110,9 @@ class Registry:
 
     async def change(self, name: str, changes: dict[str, Any]) -> Entry:
         """Change editable fields. Raises `LocalError` ``invalid_request`` naming a field that is wrong."""
-        for key in changes:
-            if key not in EDITABLE:
-                raise LocalError(
-                    "invalid_request",
-                    f"a model has no setting {key!r} that can be changed",
-                    f"choose out of {', '.join(sorted(EDITABLE))}",
-                    param=key,
-                )
         async with self._turn:
             old = self.entry(name).spec
-            try:
-                spec = msgspec.convert({**msgspec.to_builtins(old), **changes}, ModelSpec)
-            except msgspec.ValidationError as error:
-                raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
-            for alias in spec.aliases:
-                parse_model_name(alias)
-            _check(spec)
+            spec = changed(old, changes)
             entry = await self._read(spec)
             if entry.fault is not None and _files(spec) != _files(old):
                 raise _error(entry.fault)
@@ -225,6 +212,26 @@ def _from_store(kept: stored.Measured, ctx: int, spec: ModelSpec, gpus: int = 0)
         compute=kept.compute_bytes,
         peak=kept.rss_bytes,
     )
+
+
+def changed(spec: ModelSpec, changes: dict[str, Any], allowed: frozenset[str] = EDITABLE) -> ModelSpec:
+    """The specification with these fields changed. Raises `LocalError` ``invalid_request``."""
+    for key in changes:
+        if key not in allowed:
+            raise LocalError(
+                "invalid_request",
+                f"a model has no setting {str(safe_text(key, 80))!r} that can be changed here",
+                f"choose out of {', '.join(sorted(allowed))}",
+                param=safe_text(key, 80),
+            )
+    try:
+        made = msgspec.convert({**msgspec.to_builtins(spec), **changes}, ModelSpec)
+    except msgspec.ValidationError as error:
+        raise LocalError("invalid_request", f"the model's settings are wrong: {error}") from error
+    for alias in made.aliases:
+        parse_model_name(alias)
+    _check(made)
+    return made
 
 
 def _files(spec: ModelSpec) -> tuple[str, str, str, str]:
