@@ -131,9 +131,10 @@ class LineView(ScrollView):
         if size == self.virtual_size:
             return
         # Set the usual way it lays out the whole screen, at every row that comes or goes.
+        changed = count != self.virtual_size.height
         self.set_reactive(LineView.virtual_size, size)
         self._scroll_update(size)
-        if self.styles.is_auto_height:
+        if changed and self.styles.is_auto_height:
             self.refresh(layout=True)
 
     def scroll_to_line(self, top: int) -> None:

@@ -53,11 +53,8 @@ class Lines(LineView):
 
     def update(self) -> None:
         """What the lines are made from is something else."""
-        lines = self.lines_for(self.line_width, self.size.height) if self.size else self._given
-        if lines != self._lines:
-            self._lines = lines
-            self.set_lines(len(lines))
-            self.repaint()
+        self.laid_out()
+        self.repaint()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
         """As many lines as there are."""
@@ -80,9 +77,9 @@ class Lines(LineView):
         return Strip(list(_segments(fit_line(content, width), palette)), width)
 
     def laid_out(self) -> None:
-        """Lines for the new size."""
-        if self.size:
-            self._lines = self.lines_for(self.line_width, self.size.height)
+        """Lines for the new size; before there is one, those that were given."""
+        width = self.line_width
+        self._lines = self.lines_for(width, self.size.height) if width else self._given
         self.set_lines(len(self._lines))
 
 

@@ -34,6 +34,7 @@ def test_the_axis_stands_at_the_left_while_there_is_room() -> None:
 
 def test_gaps_stay_empty_and_areas_are_filled() -> None:
     assert _text(Series([8, None, None, 8]), width=2, height=1) == ["⠁⠈"]
+    assert _text(Series([8, None, 0, 0]), width=2, height=1) == ["⠁⣀"]
     assert _text(Series([8, None, None, 8]), width=2, height=1, filled=True) == ["⡇⢸"]
     assert _text(Series([8, None, 0, 4]), width=4, height=1, ascii=True, filled=True) == ["# .:"]
 

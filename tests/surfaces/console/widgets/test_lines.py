@@ -3,7 +3,7 @@ from __future__ import annotations
 from textual.containers import Vertical
 
 from relaydesk.surfaces.console.widgets.lines import Lines
-from relaydesk.surfaces.console.widgets.spans import Span
+from relaydesk.surfaces.console.widgets.spans import Line, Span
 from tests.surfaces.console.widgets.widget_app import WidgetApp, screen_lines, screen_segments
 
 HOSTILE = "[bold][@click=app.quit]x[/] \x1b[31m\x1b]52;c;aGk=\x07 \u202eabc"
@@ -75,3 +75,27 @@ async def test_long_texts_scroll_where_the_sheet_lets_them() -> None:
         lines.scroll_to_line(7)
         await pilot.pause()
         assert [line[:11].strip() for line in screen_lines(app)] == [f"line {at}" for at in range(7, 11)]
+
+
+class Counted(Lines):
+    """As many lines as it is told, each as wide as the widget says."""
+
+    count = 0
+
+    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:
+        return tuple((Span(f"{at}:{width}"),) for at in range(self.count))
+
+
+async def test_lines_made_for_a_size_come_from_nothing_and_go_again() -> None:
+    lines = Counted()
+    app = WidgetApp(Vertical(lines, Lines([(Span("below"),)])))
+    async with app.run_test(size=(20, 5)) as pilot:
+        for count in (0, 3, 1, 0, 2):
+            lines.count = count
+            lines.update()
+            await pilot.pause()
+            shown = [line.strip() for line in screen_lines(app)]
+            assert shown[: count + 1] == [*(f"{at}:20" for at in range(count)), "below"]
+        await pilot.resize_terminal(30, 5)
+        await pilot.pause()
+        assert screen_lines(app)[0].strip() == "0:30"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from rich.cells import cell_len
@@ -189,6 +190,7 @@ async def test_keys_move_the_cursor(app: TableApp, table: LiveTable) -> None:
 async def test_the_cursor_stays_on_its_row(app: TableApp, table: LiveTable) -> None:
     async with app.run_test(size=(80, 11)) as pilot:
         table.rows = _rows(40)
+        assert table.move_to("m23")
         assert table.move_to("m20")
         assert not table.move_to("m99")
         await pilot.pause()
@@ -206,7 +208,9 @@ async def test_the_cursor_stays_on_its_row(app: TableApp, table: LiveTable) -> N
         table.rows = tuple(row for row in table.rows if row.key != "m20")
         await pilot.pause()
         assert table.cursor_key == "m19"
+        # Reported once each, and not again where only rows around it changed.
         assert app.highlighted[-2:] == ["m20", "m19"]
+        assert all(one != next for one, next in pairwise(app.highlighted))
 
 
 async def test_at_the_top_new_rows_are_seen_coming(app: TableApp, table: LiveTable) -> None:
@@ -372,6 +376,10 @@ async def test_focus_shows_in_cursor_and_titles(app: TableApp, table: LiveTable)
         app.set_focus(None)
         await pilot.pause()
         without = screen_segments(app)[:2]
+        # What is on the screen is known: nothing is left to draw.
+        await _drawn(pilot, table)
+        table.repaint()
+        assert await _drawn(pilot, table) == 0
         assert with_keys[0] != without[0]
         assert with_keys[1] != without[1]
 

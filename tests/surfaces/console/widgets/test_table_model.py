@@ -66,6 +66,11 @@ def test_a_filter_that_hides_the_cursor_s_row_starts_at_the_top() -> None:
     model.set_filter("d")
     assert _key(model) == "d"
     assert model.cursor == 0
+    model.set_filter("")
+    model.move(1)
+    model.set_rows(tuple(Row(key, (Cell(text),)) for key, text in zip("abcd", "xyxx", strict=True)))
+    model.set_filter("x")
+    assert (_key(model), model.cursor) == ("a", 0)
     model.set_filter("none")
     assert model.cursor == -1
     model.set_filter("")

@@ -24,6 +24,7 @@ async def test_every_theme_gives_every_tone(theme: str) -> None:
             assert bool(palette[name].bold) == TONES[name].bold
         assert len({palette[name].color for name in ("ok", "warn", "error")}) == 3
         assert len({palette[name].color for name in PARTS}) >= 4
+        assert bool(palette["dim"].dim) == theme.startswith("ansi")
         # Told apart without colours too.
         assert palette.cursor.reverse
         assert palette.cursor_blurred.reverse or palette.cursor_blurred.underline
