@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from relaydesk.surfaces.console.action import Action
+from relaydesk.surfaces.console.panes.keys.actions import ACTIONS as KEYS
 from relaydesk.surfaces.console.panes.log.actions import ACTIONS as LOG
+from relaydesk.surfaces.console.panes.models.actions import ACTIONS as MODELS
+from relaydesk.surfaces.console.panes.overview.actions import ACTIONS as OVERVIEW
+from relaydesk.surfaces.console.panes.requests.actions import ACTIONS as REQUESTS
 
 if TYPE_CHECKING:
     from relaydesk.surfaces.console.pane import Pane
@@ -36,7 +40,14 @@ class PaneSpec:
         return pane
 
 
-PANES: Final = (PaneSpec("log", 5, "Log", ("log",), "LogPane", LOG, "journalctl -u relaydesk"),)
+_ALL: Final = ("models", "workers", "requests", "health", "meta", "alerts", "jobs")
+PANES: Final = (
+    PaneSpec("overview", 1, "Overview", _ALL, "OverviewPane", OVERVIEW, "relaydesk status"),
+    PaneSpec("models", 2, "Models", ("models", "jobs"), "ModelsPane", MODELS, "relaydesk model list"),
+    PaneSpec("requests", 3, "Requests", ("requests",), "RequestsPane", REQUESTS, "relaydesk request list"),
+    PaneSpec("keys", 4, "Keys", ("keys", "meta", "requests"), "KeysPane", KEYS, "relaydesk token --api"),
+    PaneSpec("log", 5, "Log", ("log",), "LogPane", LOG, "journalctl -u relaydesk"),
+)
 
 
 def pane_spec(pane_id: str) -> PaneSpec:

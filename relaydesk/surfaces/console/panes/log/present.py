@@ -14,7 +14,7 @@ from relaydesk.surfaces.console.widgets.rows import Cell, Row
 COLUMNS: Final = (
     Column("time", "TIME", width=8, priority=1),
     Column("level", "LEVEL", width=9, priority=2),
-    Column("source", "SOURCE", width=22, min_width=12, priority=3),
+    Column("source", "SOURCE", width=18, min_width=12, priority=3),
     Column("text", "TEXT", fill=1, min_width=24),
 )
 # What each choice of the level key lets through, least to most.

@@ -1,0 +1,1 @@
+"""The keys that open this hub, and what a client needs."""

@@ -1,0 +1,1 @@
+"""The models, what they need, and why one does not fit."""

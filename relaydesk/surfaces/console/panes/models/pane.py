@@ -1,0 +1,261 @@
+"""The models pane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+import msgspec
+from textual import on
+from textual.app import ComposeResult
+
+from relaydesk.config.kinds import duration
+from relaydesk.core.commands import (
+    AddModel,
+    CancelJob,
+    Command,
+    FitModel,
+    LoadModel,
+    PullModel,
+    RemoveModel,
+    SetModel,
+    UnloadModel,
+)
+from relaydesk.core.errors import FaultError, LocalError
+from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.text import safe_text
+from relaydesk.core.view.node_view import NodeView
+from relaydesk.core.view.sections import FaultView, ModelsView, ModelView
+from relaydesk.surfaces.console.action import LIST, Action
+from relaydesk.surfaces.console.bindings import bindings_for
+from relaydesk.surfaces.console.list_detail import ListDetail
+from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.made import Made
+from relaydesk.surfaces.console.panes.models import fit, jobs, present
+from relaydesk.surfaces.console.registry import PaneSpec
+from relaydesk.surfaces.console.states import Notice
+from relaydesk.surfaces.console.widgets.live_table import LiveTable
+
+if TYPE_CHECKING:
+    from relaydesk.surfaces.console.app import ConsoleApp
+
+Fit: TypeAlias = FitReport | FaultView
+_KEEP_ALIVE: Final = duration("0s", "720h", forever=True)
+_PULL_KEY: Final = f"a pulls one: {present.FIRST} has 98 MB and suits any machine"
+# Free memory moves all the time; a report is asked for anew when it has moved by this much.
+_FREE_STEP_MIB: Final = 64
+
+
+class ModelsPane(Pane):
+    """The models, and the fit report of the one under the cursor."""
+
+    BINDINGS = bindings_for(LIST, "models")
+
+    def __init__(self, spec: PaneSpec) -> None:
+        super().__init__(spec)
+        # By model: what the report was asked for, and the report once it is there.
+        self._fits: dict[str, tuple[object, Fit | None]] = {}
+
+    def compose_body(self) -> ComposeResult:
+        yield Made(id="jobs")
+        table = LiveTable(present.COLUMNS, id="list")
+        yield ListDetail(table, Made(id="model"))
+        yield Made(id="why")
+
+    def empty(self, view: NodeView) -> Notice | None:
+        models = view.models.value
+        if models is None or models.models:
+            return None
+        return present.empty(view.jobs.value, _PULL_KEY)
+
+    def show(self, view: NodeView) -> None:
+        models, running, table = view.models.value, view.jobs.value, self.table
+        if models is None or table is None:
+            return
+        table.rows = present.rows(models)
+        strip = self.query_one("#jobs", Made)
+        strip.show(lambda width, _height, ascii: jobs.lines(running, width, ascii=ascii))
+        strip.set_class(bool(strip.lines), "-some")
+        self._show_selected()
+
+    def subject(self) -> str:
+        return (self.table.cursor_key if self.table is not None else "") or ""
+
+    def copied(self) -> str:
+        return self.subject()
+
+    def close_detail(self) -> bool:
+        self.remove_class("-detail")
+        return super().close_detail()
+
+    def reason(self, action: Action) -> str:
+        name = action.id.partition(".")[2]
+        if name in ("pull", "add"):
+            return ""
+        if name == "cancel":
+            return "" if self._job else "nothing is being pulled or loaded"
+        model = self._selected
+        if model is None:
+            return "no model is selected"
+        if name == "load" and model.state in ("warm", "loading"):
+            return f"{model.name} is {model.state}"
+        if name == "unload" and model.state in ("cold", "unavailable"):
+            return f"{model.name} is not loaded"
+        if name == "fix":
+            return self._unfixable(model)
+        return ""
+
+    def request(self, action: Action, answer: str = "") -> Command:
+        name = self.subject()
+        match action.id.partition(".")[2]:
+            case "load":
+                return LoadModel(name=name)
+            case "unload":
+                return UnloadModel(name=name)
+            case "pull":
+                return PullModel(reference=answer)
+            case "add":
+                return AddModel(spec=ModelSpec(name="", path=_absolute(answer)))
+            case "keep":
+                return SetModel(name=name, changes={"keep_alive_s": _keep_alive(answer)})
+            case "fix":
+                return SetModel(name=name, changes=dict(fit.changes(self._report(name))))
+            case "cancel":
+                return CancelJob(id=self._job)
+            case _:
+                return RemoveModel(name=name)
+
+    def cli(self, action: Action, answer: str = "") -> str:
+        if action.id == "models.fix":
+            return fit.command(self._report(self.subject()))
+        return super().cli(action, answer).replace("ANSWER", answer or "ANSWER")
+
+    def loss(self, action: Action) -> str:
+        model = self._selected
+        if action.id == "models.remove" and model is not None and model.in_flight:
+            return f"{action.danger}; it has {model.in_flight} requests under way"
+        return action.danger
+
+    # The fit report of the model that is looked at.
+
+    @on(LiveTable.RowHighlighted)
+    def _highlighted(self) -> None:
+        self._show_selected()
+
+    @on(LiveTable.RowSelected)
+    def _opened(self) -> None:
+        self.add_class("-detail")
+        self._show_selected()
+
+    @property
+    def _desk(self) -> ConsoleApp:
+        return cast("ConsoleApp", self.app)
+
+    @property
+    def _models(self) -> ModelsView | None:
+        return self.view.models.value if self.view is not None else None
+
+    @property
+    def _selected(self) -> ModelView | None:
+        return present.find(self._models, self.subject())
+
+    @property
+    def _job(self) -> str:
+        found = jobs.running(self.view.jobs.value if self.view is not None else None)
+        return found[0].id if found else ""
+
+    def _report(self, name: str) -> FitReport:
+        found = self._fits.get(name, (None, None))[1]
+        if not isinstance(found, FitReport):
+            raise LocalError("not_found", f"there is no fit report of {name} yet", "open its detail first")
+        return found
+
+    def _unfixable(self, model: ModelView) -> str:
+        report = self._fits.get(model.name, (None, None))[1]
+        if not isinstance(report, FitReport):
+            return "its fit report is not there yet: enter asks for it"
+        if report.fits:
+            return f"{model.name} fits already"
+        return "" if fit.changes(report) else "no setting would make it fit: see its report"
+
+    def _show_selected(self) -> None:
+        model = self._selected
+        detail, why = self.query_one("#model", Made), self.query_one("#why", Made)
+        if model is None:
+            detail.show(None)
+            why.show(None)
+            return
+        why.show(lambda width, _height, _ascii: present.why(model, width))
+        if model.kind != "url":
+            self._ask(model)
+        report = self._fits.get(model.name, (None, None))[1]
+        detail.show(lambda width, _height, ascii: present.detail(model, report, width, ascii=ascii))
+
+    def _ask(self, model: ModelView) -> None:
+        """Have the report made, unless nothing that it depends on has changed since."""
+        both, models = self.query_one(ListDetail), self._models
+        if models is None or not both.detail_shown:
+            return
+        known = self._fits.get(model.name)
+        basis = fit_basis(models)
+        if known is None or known[0] != basis:
+            self._fits[model.name] = (basis, known[1] if known is not None else None)
+            work = self._fetch(model.name)
+            self.run_worker(work, name="fit report", group="fit", exclusive=True, exit_on_error=False)
+
+    async def _fetch(self, name: str) -> None:
+        node = self._desk.feed.node
+        if node is None:
+            return
+        try:
+            outcome = await node.call(FitModel(name=name))
+        except FaultError as error:
+            found: Fit = _as_view(error)
+        else:
+            found = outcome.fault or _as_report(outcome.value)
+        if name in self._fits:
+            self._fits[name] = (self._fits[name][0], found)
+            self._show_selected()
+
+
+def fit_basis(models: ModelsView) -> object:
+    """What a fit report depends on: memory, and every model's size and whether it is loaded or in use."""
+    memory = models.memory
+    held = tuple(
+        (each.name, each.state, each.need_mib, each.context_length, each.slots, each.in_flight > 0)
+        for each in models.models
+    )
+    return (memory.source, memory.total_mib, memory.free_mib // _FREE_STEP_MIB, held)
+
+
+def _as_report(value: object) -> Fit:
+    try:
+        return msgspec.convert(value, FitReport)
+    except msgspec.ValidationError:
+        message = safe_text("the node's fit report cannot be read")
+        return FaultView(
+            "internal_error", message, safe_text("run the same version of relaydesk on both ends")
+        )
+
+
+def _as_view(error: FaultError) -> FaultView:
+    return FaultView(error.fault.code, safe_text(error.fault.message, 512), safe_text(error.fault.hint, 512))
+
+
+def _keep_alive(text: str) -> int:
+    try:
+        return round(_KEEP_ALIVE.parse(text))
+    except ValueError:
+        raise LocalError(
+            "invalid_request", f"{text[:40]!r} is no time to keep a model", f"write {_KEEP_ALIVE.allowed}"
+        ) from None
+
+
+def _absolute(text: str) -> str:
+    """A path as the node, which runs in another directory, finds it."""
+    if "://" in text:
+        raise LocalError(
+            "invalid_request", "a server needs a name too", f"relaydesk model add {text[:80]} --name NAME"
+        )
+    return str(Path(text).expanduser().absolute())

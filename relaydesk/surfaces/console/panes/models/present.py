@@ -1,0 +1,154 @@
+"""Models as rows, and one of them as a detail."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.view.sections import FaultView, JobsView, ModelsView, ModelView
+from relaydesk.surfaces.console.panes.models import fit, jobs
+from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked, sentence
+from relaydesk.surfaces.console.pieces import MARKS
+from relaydesk.surfaces.console.states import Notice
+from relaydesk.surfaces.console.units import duration, mib, plural, size
+from relaydesk.surfaces.console.widgets.columns import Column
+from relaydesk.surfaces.console.widgets.rows import BLANK, Cell, Row
+from relaydesk.surfaces.console.widgets.spans import Line, Span
+
+COLUMNS: Final = (
+    Column("name", "MODEL", width=20, fill=2, min_width=12),
+    Column("state", "STATE", width=13),
+    Column("need", "NEED", width=8, align="right", priority=1, descending=True),
+    Column("ctx", "CTX", width=6, align="right", priority=3, descending=True),
+    Column("slots", "SLOTS", width=5, align="right", priority=5, descending=True),
+    Column("running", "RUN", width=4, align="right", priority=2, descending=True),
+    Column("waiting", "WAIT", width=4, align="right", priority=2, descending=True),
+    Column("quant", "QUANT", width=7, priority=6),
+    Column("kept", "KEPT", width=8, priority=7),
+    Column("source", "SOURCE", width=18, fill=1, min_width=12, priority=8),
+)
+TONES: Final = {"warm": "ok", "loading": "info", "cold": "dim", "unavailable": "error"}
+FIRST: Final = "smollm2"
+
+
+def empty(running: JobsView | None, pull_key: str) -> Notice:
+    """What to say where no model is registered; while one is fetched, how far that is."""
+    under_way = jobs.running(running)
+    if under_way:
+        return Notice(
+            f"The first model is on its way. {jobs.said(under_way[0])}", "it appears here by itself"
+        )
+    failed = next(iter(running.jobs if running is not None else ()), None)
+    if failed is not None and failed.state == "failed" and failed.fault is not None:
+        hint = f" {sentence(failed.fault.hint)}" if failed.fault.hint else ""
+        return Notice(f"{failed.kind} {failed.subject}: {sentence(failed.fault.message)}{hint}", pull_key)
+    return Notice("No model is registered yet.", pull_key)
+
+
+def rows(models: ModelsView) -> tuple[Row, ...]:
+    """Every model, as the node orders them."""
+    return tuple(_row(model) for model in models.models)
+
+
+def find(models: ModelsView | None, name: str) -> ModelView | None:
+    """The model of a row."""
+    return next((model for model in models.models if model.name == name), None) if models else None
+
+
+def _row(model: ModelView) -> Row:
+    tone = TONES[model.state]
+    return Row(
+        model.name,
+        (
+            Cell(model.name, "strong" if model.state == "warm" else ""),
+            Cell(f"{MARKS[tone]} {state_word(model)}", tone, model.state),
+            Cell(mib(model.need_mib), "", model.need_mib) if model.need_mib else BLANK,
+            Cell(str(model.context_length), "", model.context_length) if model.context_length else BLANK,
+            Cell(str(model.slots), "dim", model.slots),
+            _count(model.in_flight, "strong"),
+            _count(model.queued, "warn"),
+            Cell(model.quantization, "dim"),
+            Cell(kept(model.keep_alive_s), "dim", _kept_rank(model.keep_alive_s)),
+            Cell(model.source, "dim"),
+        ),
+    )
+
+
+def _count(value: int, tone: str) -> Cell:
+    return Cell(str(value), tone if value else "dim", value)
+
+
+def state_word(model: ModelView) -> str:
+    """The state, and how far a load is."""
+    if model.state == "loading" and model.progress:
+        return f"loading {int(model.progress * 100)} %"
+    return model.state
+
+
+def kept(seconds: int) -> str:
+    """How long a model stays loaded when idle."""
+    if seconds < 0:
+        return "always"
+    return duration(seconds) if seconds else "not"
+
+
+def _kept_rank(seconds: int) -> float:
+    return float("inf") if seconds < 0 else float(seconds)
+
+
+def why(model: ModelView, width: int) -> tuple[Line, ...]:
+    """The selected model in a sentence below the list: what it does, or what stands in its way."""
+    if model.state == "unavailable":
+        reason = model.fault.message if model.fault is not None else model.fit_reason
+        return marked("error", f"{model.name}: {sentence(reason)} Enter says what would help.", width)
+    if model.state == "warm":
+        busy = f"{model.in_flight} of {plural(model.slots, 'slot')} in use"
+        return marked("ok", f"{model.name} is loaded, {busy}.", width)
+    if model.fit_reason:
+        return marked("dim", f"{model.name}: {sentence(model.fit_reason)}", width)
+    if model.state == "loading":
+        return marked("info", f"{model.name} is being loaded.", width)
+    return marked("dim", f"{model.name} is loaded by the first request for it, or by l.", width)
+
+
+def detail(
+    model: ModelView, report: FitReport | FaultView | None, width: int, *, ascii: bool = False
+) -> tuple[Line, ...]:
+    """A model: its state, its fit report, and what it is."""
+    tone = TONES[model.state]
+    head: Line = (
+        Span(f"{MARKS[tone]} ", tone),
+        Span(model.name, "strong"),
+        Span(f"  {state_word(model)}", tone),
+    )
+    lines: list[Line] = [head, NOTHING]
+    if model.fault is not None:
+        lines += [*fault_lines(model.fault, width), NOTHING]
+    if isinstance(report, FitReport):
+        lines += [*fit.lines(report, width, ascii=ascii), NOTHING]
+    elif report is not None and model.fault is None:
+        lines += [*fault_lines(report, width), NOTHING]
+    elif model.kind == "url":
+        lines += [*marked("dim", "It runs on another server and needs no memory here.", width), NOTHING]
+    elif report is None:
+        lines += [*marked("info", "What it needs is being worked out.", width), NOTHING]
+    for label, text in _facts(model):
+        lines += fact(label, text, width)
+    return tuple(lines)
+
+
+def _facts(model: ModelView) -> tuple[tuple[str, str], ...]:
+    kind = " ".join(text for text in (model.architecture, model.quantization) if text)
+    file = f"{kind}, {size(model.size_bytes)}" if kind and model.size_bytes else kind
+    busy = f"{model.in_flight} running, {model.queued} waiting, {plural(model.slots, 'slot')}"
+    also = (("loaded when the node starts",) if model.preload else ()) + (
+        ("never leaves this machine",) if model.host_only else ()
+    )
+    return (
+        ("requests", busy),
+        ("kept", f"{kept(model.keep_alive_s)} when idle"),
+        ("file", file),
+        ("from", model.source),
+        ("also named", ", ".join(model.aliases)),
+        ("besides", ", ".join(also)),
+    )

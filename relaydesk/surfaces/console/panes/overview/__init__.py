@@ -1,0 +1,1 @@
+"""The whole node as one picture."""

@@ -1,0 +1,90 @@
+"""The overview: one picture, drawn anew for every size and view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from textual.app import ComposeResult
+
+from relaydesk.core.commands import Command, PullModel
+from relaydesk.core.view.node_view import NodeView
+from relaydesk.surfaces.console.action import Action
+from relaydesk.surfaces.console.bindings import bindings_for
+from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.made import Made
+from relaydesk.surfaces.console.panes.models import jobs
+from relaydesk.surfaces.console.panes.models.present import FIRST
+from relaydesk.surfaces.console.panes.overview import present
+from relaydesk.surfaces.console.panes.overview.history import History
+from relaydesk.surfaces.console.registry import PaneSpec
+from relaydesk.surfaces.console.states import Notice
+
+if TYPE_CHECKING:
+    from relaydesk.surfaces.console.app import ConsoleApp
+
+_SAMPLE_S: Final = 1.0
+
+
+class OverviewPane(Pane):
+    """Clients, hub, host, models, and what they do."""
+
+    BINDINGS = bindings_for("overview")
+    HAS_LIST: ClassVar[bool] = False
+
+    def __init__(self, spec: PaneSpec) -> None:
+        super().__init__(spec)
+        self.history = History(int(_SAMPLE_S * 1000))
+
+    def compose_body(self) -> ComposeResult:
+        picture = Made(id="picture")
+        picture.can_focus = True
+        yield picture
+
+    def on_mount(self) -> None:
+        # The rate is written down while another pane is looked at, too.
+        self.set_interval(_SAMPLE_S, self._sample)
+
+    def empty(self, view: NodeView) -> Notice | None:
+        return present.empty(view)
+
+    def show(self, view: NodeView) -> None:
+        self._sample()
+        self._draw(view)
+
+    def tick(self, now_ms: int) -> None:  # noqa: ARG002 - the clock is asked when it is drawn
+        if self.view is not None and not self.state.covers:
+            self._draw(self.view)
+
+    def reason(self, action: Action) -> str:  # noqa: ARG002 - there is one
+        models = self.view.models.value if self.view is not None else None
+        if models is not None and models.models:
+            return "there is a model already; 2 has the others"
+        if self.view is not None and jobs.running(self.view.jobs.value):
+            return "it is being fetched"
+        return ""
+
+    def request(self, action: Action, answer: str = "") -> Command:  # noqa: ARG002 - there is one
+        return PullModel(reference=FIRST)
+
+    @property
+    def _desk(self) -> ConsoleApp:
+        return cast("ConsoleApp", self.app)
+
+    def _sample(self) -> None:
+        feed = self._desk.feed
+        if feed.paused:
+            return
+        health = feed.shown.health.value if feed.link.state == "live" else None
+        rate = health.tokens_per_s if health is not None else None
+        self.history.add(self._desk.session.clock.wall_ms(), rate)
+
+    def _draw(self, view: NodeView) -> None:
+        models = view.models.value
+        if models is None:
+            return
+        history, now_ms = self.history.values, self._desk.session.clock.wall_ms()
+        self.query_one("#picture", Made).show(
+            lambda width, height, ascii: present.picture(
+                view, models, history, now_ms, width, height, ascii=ascii
+            )
+        )

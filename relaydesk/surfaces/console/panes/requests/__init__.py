@@ -1,0 +1,1 @@
+"""What clients have asked, and where the time went."""

@@ -1,0 +1,98 @@
+"""The requests pane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from textual import on
+from textual.app import ComposeResult
+
+from relaydesk.core.view.node_view import NodeView
+from relaydesk.core.view.sections import RequestsView
+from relaydesk.surfaces.console.action import LIST
+from relaydesk.surfaces.console.bindings import bindings_for
+from relaydesk.surfaces.console.list_detail import ListDetail
+from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.made import Made
+from relaydesk.surfaces.console.panes.requests import present
+from relaydesk.surfaces.console.registry import PaneSpec
+from relaydesk.surfaces.console.states import Notice
+from relaydesk.surfaces.console.widgets.live_table import LiveTable
+from relaydesk.surfaces.console.widgets.rows import Sort
+
+if TYPE_CHECKING:
+    from relaydesk.surfaces.console.app import ConsoleApp
+
+_SLOWEST = Sort("total", descending=True)
+
+
+class RequestsPane(Pane):
+    """Requests under way, and the newest that ended."""
+
+    BINDINGS = bindings_for(LIST, "requests")
+
+    def __init__(self, spec: PaneSpec) -> None:
+        super().__init__(spec)
+        self._failures = False
+
+    def compose_body(self) -> ComposeResult:
+        yield ListDetail(LiveTable(present.COLUMNS, id="list"), Made(id="request"))
+
+    def empty(self, view: NodeView) -> Notice | None:
+        requests = view.requests.value
+        return present.EMPTY if requests is not None and not (requests.in_flight or requests.recent) else None
+
+    def show(self, view: NodeView) -> None:
+        requests, table = view.requests.value, self.table
+        if requests is None or table is None:
+            return
+        table.empty = "Nothing has failed. e shows everything again." if self._failures else ""
+        table.rows = present.rows(requests, self._now_ms, failures=self._failures)
+        self._show_detail()
+
+    def tick(self, now_ms: int) -> None:  # noqa: ARG002 - the clock is asked when rows are made
+        requests = self._requests
+        # What has ended has no age to show.
+        if requests is not None and requests.in_flight and not self.state.covers and self.view is not None:
+            self.show(self.view)
+
+    def subject(self) -> str:
+        return (self.table.cursor_key if self.table is not None else "") or ""
+
+    def copied(self) -> str:
+        return self.subject()
+
+    def do_slowest(self) -> None:
+        """The slowest at the top, under the cursor; or the owner's order again."""
+        if self.table is not None:
+            self.table.sort = None if self.table.sort == _SLOWEST else _SLOWEST
+            self.table.action_edge(0)
+
+    def do_failures(self) -> None:
+        """Only what went wrong, or everything."""
+        self._failures = not self._failures
+        if self.view is not None:
+            self.show(self.view)
+
+    @on(LiveTable.RowHighlighted)
+    @on(LiveTable.RowSelected)
+    def _highlighted(self) -> None:
+        self._show_detail()
+
+    @property
+    def _now_ms(self) -> int:
+        return cast("ConsoleApp", self.app).session.clock.wall_ms()
+
+    @property
+    def _requests(self) -> RequestsView | None:
+        return self.view.requests.value if self.view is not None else None
+
+    def _show_detail(self) -> None:
+        requests, key = self._requests, self.subject()
+        found = present.find(requests, key) if requests is not None and key else None
+        detail = self.query_one("#request", Made)
+        if found is None:
+            detail.show(None)
+            return
+        now_ms = self._now_ms
+        detail.show(lambda width, _height, ascii: present.detail(found, now_ms, width, ascii=ascii))
