@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,8 @@ from relaydesk.surfaces.console.widgets.cells import Align
 # Cells left blank at both ends of a line, so that a reversed line has a margin, and between columns.
 MARGIN: Final = 1
 GAP: Final = 2
+# Fewer cells than this say nothing.
+LEAST: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,9 @@ class Column:
 
     ``width`` is the wanted width in cells. ``fill`` above 0 takes a share of what is left over, by weight.
     ``min_width`` is the least the column is shown at; without it that is ``width`` (a filling column: 8).
-    ``priority`` 0 is dropped last; of equal ones the rightmost goes first. ``descending`` is the direction
-    the first sort takes: true for amounts, where the largest matters.
+    ``priority`` 0 stays, cut below its least width where it must be; others drop, the highest number first,
+    of equals the rightmost. ``descending`` is the direction the first sort takes: true for amounts, where
+    the largest matters.
     """
 
     key: str
@@ -59,9 +62,9 @@ class Place:
 def lay_out(columns: Sequence[Column], width: int) -> tuple[Place, ...]:
     """The columns that fit ``width`` cells, left to right.
 
-    Columns drop by priority until the rest fits at its floors. What is left over first brings columns to
-    their wanted width, important ones first, then goes to those that fill. At least one column stays, cut to
-    what there is.
+    Columns drop by priority until the rest fits at its floors; then those that stay are cut, the widest
+    first, and drop only where `LEAST` cells each are too many. What is left over first brings columns to
+    their wanted width, important ones first, then goes to those that fill.
     """
     room = width - 2 * MARGIN
     if room <= 0 or not columns:
@@ -69,8 +72,10 @@ def lay_out(columns: Sequence[Column], width: int) -> tuple[Place, ...]:
     kept = _kept(columns, room)
     widths = {index: columns[index].floor for index in kept}
     spare = room - sum(widths.values()) - GAP * (len(kept) - 1)
+    for _ in range(-spare):
+        widths[max(kept, key=lambda index: (widths[index], index))] -= 1
     if spare < 0:
-        return (Place(kept[0], MARGIN, room),)
+        return _placed(kept, widths)
     for index in sorted(kept, key=lambda index: (columns[index].priority, index)):
         extra = min(spare, columns[index].wanted - widths[index])
         widths[index] += extra
@@ -84,12 +89,7 @@ def lay_out(columns: Sequence[Column], width: int) -> tuple[Place, ...]:
             widths[index] += share
             spare -= share
             weights -= weight
-    places: list[Place] = []
-    x = MARGIN
-    for index in kept:
-        places.append(Place(index, x, widths[index]))
-        x += widths[index] + GAP
-    return tuple(places)
+    return _placed(kept, widths)
 
 
 def column_at(places: Sequence[Place], x: int) -> int | None:
@@ -100,11 +100,23 @@ def column_at(places: Sequence[Place], x: int) -> int | None:
     return None
 
 
+def _placed(kept: Sequence[int], widths: Mapping[int, int]) -> tuple[Place, ...]:
+    places: list[Place] = []
+    x = MARGIN
+    for index in kept:
+        places.append(Place(index, x, widths[index]))
+        x += widths[index] + GAP
+    return tuple(places)
+
+
 def _kept(columns: Sequence[Column], room: int) -> list[int]:
     kept = list(range(len(columns)))
-    need = sum(column.floor for column in columns) + GAP * (len(columns) - 1)
-    while need > room and len(kept) > 1:
-        dropped = max(kept, key=lambda index: (columns[index].priority, index))
-        kept.remove(dropped)
-        need -= columns[dropped].floor + GAP
+    while len(kept) > 1:
+        next_out = max(kept, key=lambda index: (columns[index].priority, index))
+        floors = [columns[index].floor for index in kept]
+        if not columns[next_out].priority:
+            floors = [min(floor, LEAST) for floor in floors]
+        if sum(floors) + GAP * (len(kept) - 1) <= room:
+            break
+        kept.remove(next_out)
     return kept

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relaydesk.surfaces.console.widgets.columns import GAP, MARGIN, Column, Place, column_at, lay_out
+from relaydesk.surfaces.console.widgets.columns import GAP, LEAST, MARGIN, Column, Place, column_at, lay_out
 
 MODELS = (
     Column("state", "STATE", width=10),
@@ -35,7 +35,9 @@ COLUMNS = st.lists(
         (52, "state name memory"),
         (38, "state name"),
         (28, "state name"),
-        (27, "state"),
+        (27, "state name"),
+        (12, "state name"),
+        (11, "state"),
         (5, "state"),
         (2, ""),
         (0, ""),
@@ -45,8 +47,13 @@ def test_columns_drop_by_priority(width: int, keys: str) -> None:
     assert [MODELS[place.index].key for place in lay_out(MODELS, width)] == keys.split()
 
 
+def test_what_must_stay_is_cut_where_it_is_widest() -> None:
+    places = lay_out(MODELS, 22)
+    assert [(MODELS[place.index].key, place.width) for place in places] == [("state", 9), ("name", 9)]
+
+
 def test_the_rightmost_of_equals_drops_first() -> None:
-    columns = [Column(key, key, width=5) for key in "abc"]
+    columns = [Column(key, key, width=5, priority=1) for key in "abc"]
     assert [place.index for place in lay_out(columns, 15)] == [0, 1]
 
 
@@ -80,8 +87,11 @@ def test_places_never_overlap_nor_leave_the_line(columns: list[Column], width: i
         x = place.x + place.width + GAP
     if places:
         assert x - GAP <= width - MARGIN
-    if len(places) > 1:
-        assert all(place.width >= columns[place.index].floor for place in places)
+    # Only what must stay is ever cut, and only when all else has gone.
+    cut = [place for place in places if place.width < columns[place.index].floor]
+    if len(places) > 1 and cut:
+        assert not any(columns[place.index].priority for place in places)
+        assert all(place.width >= LEAST for place in cut)
     # What was dropped is not more important than what stayed.
     kept = {place.index for place in places}
     dropped = set(range(len(columns))) - kept
@@ -89,7 +99,7 @@ def test_places_never_overlap_nor_leave_the_line(columns: list[Column], width: i
         ranks = [(columns[index].priority, index) for index in dropped]
         assert min(ranks) > max((columns[index].priority, index) for index in kept)
     # A filling column leaves nothing over.
-    if any(columns[index].fill for index in kept):
+    if any(columns[index].fill for index in kept) or cut:
         assert x - GAP == width - MARGIN
 
 

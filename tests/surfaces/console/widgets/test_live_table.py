@@ -160,7 +160,8 @@ async def test_columns_drop_when_it_gets_narrow(app: TableApp, table: LiveTable)
             (120, "state name size note"),
             (60, "state name size"),
             (34, "state name"),
-            (20, "state"),
+            (20, "state name"),
+            (8, "state"),
         ):
             await pilot.resize_terminal(width, 6)
             await pilot.pause()
