@@ -26,7 +26,7 @@ class Gateway:
         self._rng = rng
         self._accepting = accepting
 
-    def open_chat(self, body: bytes, *, key: str, request_id: str) -> ChatRun:
+    async def open_chat(self, body: bytes, *, key: str, request_id: str) -> ChatRun:
         """Check a chat request and open its run.
 
         Raises `FaultError` for everything that is wrong with it or with its model's placement; nothing has
@@ -38,6 +38,7 @@ class Gateway:
             )
         request = parse_chat(body)
         name = choose_model(request.model, self._pool.registry.names())
+        await self._pool.registry.recheck(name)
         check_capabilities(request, self._pool.registry.capabilities(name))
         record = self._journal.open(
             request_id,

@@ -142,7 +142,13 @@ class ModelCommands:
             size_bytes=pulled.size,
             sha256=pulled.sha256,
         )
-        entry = await self._pool.registry.add(changed(spec, command.changes, _PULLABLE))
+        try:
+            entry = await self._pool.registry.add(changed(spec, command.changes, _PULLABLE))
+        except FaultError as error:
+            if error.fault.code == "bad_model_file":
+                # What no engine can load is of no use to keep; a name that is taken is another matter.
+                await asyncio.to_thread(self._delete_owned, spec)
+            raise
         job.progress(pulled.size, pulled.size, 0, f"registered as {entry.spec.name}")
 
     async def set(self, command: SetModel) -> Outcome:
@@ -168,8 +174,8 @@ class ModelCommands:
         return Outcome(ok=True, value={"name": spec.name, "deleted": deleted})
 
     async def load(self, command: LoadModel) -> Outcome:
-        entry = self._pool.registry.entry(command.name)
-        name = entry.spec.name
+        name = self._pool.registry.entry(command.name).spec.name
+        entry = await self._pool.registry.recheck(name)
         if (unfit := self._pool.unfit(entry)) is not None and not self._pool.is_warm(name):
             raise _error(unfit)
 

@@ -21,7 +21,7 @@ from relaydesk.core.gateway.request import Capabilities
 from relaydesk.core.ids import parse_model_name
 from relaydesk.core.pool.gguf import GgufHeader
 from relaydesk.core.pool.model import ModelSpec
-from relaydesk.core.pool.need import Measured, Subject, effective_ctx
+from relaydesk.core.pool.need import Measured, Subject, effective_ctx, estimate
 from relaydesk.core.ports import Clock
 from relaydesk.core.text import safe_text
 from relaydesk.engine.bus import Bus
@@ -156,11 +156,18 @@ class Registry:
                 self._take(entry)
                 return entry
 
+    async def recheck(self, name: str) -> Entry:
+        """The model; one whose file was unusable is looked at again, since somebody may have mended it."""
+        entry = self._entries[name]
+        return entry if entry.fault is None else await self.reread(name)
+
     async def _read(self, spec: ModelSpec) -> Entry:
         if spec.kind == "url":
             return Entry(spec, None)
         try:
             found = await asyncio.to_thread(read_headers, spec)
+            # A header that no need can be told from is found out here, not by the first who asks.
+            estimate(found.header, spec, projector=found.projector, draft=found.draft)
         except FaultError as error:
             return Entry(spec, None, error.fault)
         options = options_key(effective_ctx(found.header, spec), spec, found.header.file_bytes)

@@ -40,7 +40,7 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
     """Run one chat completion."""
     hub = request.app[HUB]
     body = await read_body(request, hub.max_body)
-    run = hub.gateway.open_chat(body, key=request[KEY_NAME], request_id=request[REQUEST_ID])
+    run = await hub.gateway.open_chat(body, key=request[KEY_NAME], request_id=request[REQUEST_ID])
     if not run.stream:
         return web.Response(body=await run.whole(), content_type="application/json")
     return await _streamed(request, hub, run)
