@@ -59,12 +59,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         if self.baseline is not None and self.measured is not None:
             lines.append(
                 f"    {self.against} {self._shown(self.baseline)}, measured {self._shown(self.measured)} "
-                f"{self.unit}, {self.result.count} pairs"
+                f"{self.unit}, {self.result.count} pair{'s' if self.result.count > 1 else ''}"
             )
         return lines
 
     def _shown(self, found: Spread) -> str:
-        ends = (found.least, found.median, found.greatest)
+        ends = (found.least, found.median, found.greatest) if found.count > 1 else (found.median,)
         return " – ".join(f"{value:.{self.digits}f}" for value in ends)
 
 

@@ -157,7 +157,7 @@ class BenchHub(Hub):
         tls: bool = False,
         engine: str = "",
         profile: str = "",
-        **settings: str,
+        **settings: Any,
     ) -> None:
         super().__init__(directory, tls=tls, metrics=False, **settings)
         if engine or profile:

@@ -10,7 +10,7 @@ from typing import Final
 from tests.bench.figure import Budget, Figure, pairs, value
 from tests.bench.rig import BenchHub, Context, cpu_s, temporary
 
-IDLE_S: Final = 3.0  # times are counted in hundredths of a second
+IDLE_S: Final = 2.0  # times are counted in hundredths of a second
 
 
 def status(context: Context) -> list[Figure]:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from tests.bench.figure import Budget, Figure, pairs, value
 from tests.bench.rig import CHAT, NAME, SLOTS, BenchHub, Context, bare_worker, cpu_s, scripted_python
 
-WARM_S: Final = 1.0
-WINDOW_S: Final = 3.0
+WARM_S: Final = 0.8
+WINDOW_S: Final = 2.5
 _TOPICS: Final = ("a lighthouse", "bread", "rain", "a long road", "bees", "an old clock", "snow", "the sea")
 
 
@@ -70,7 +70,7 @@ def paced(context: Context) -> list[Figure]:
                 hub.serve(model, "paced")
                 for _ in range(context.pairs):
                     before = cpu_s(hub.pid)
-                    reply = _run(context, hub.target(), warm_s=0.3, window_s=1.5, name="paced")
+                    reply = _run(context, hub.target(), warm_s=0.3, window_s=1.0, name="paced")
                     costs.append((cpu_s(hub.pid) - before) / reply["tokens"] * 1e6)
                     rates.append(reply["rate"])
             way = "TLS" if tls else "plain HTTP"
