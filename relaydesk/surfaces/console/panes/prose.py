@@ -6,7 +6,8 @@ from typing import Final
 
 from relaydesk.core.view.sections import FaultView
 from relaydesk.surfaces.console.pieces import MARKS
-from relaydesk.surfaces.console.widgets.cells import fit, wrap
+from relaydesk.surfaces.console.widgets.cells import clean, fit, wrap
+from relaydesk.surfaces.console.widgets.cells import width as cells
 from relaydesk.surfaces.console.widgets.spans import Line, Span
 
 # Cells of a fact's name, the gap after it included.
@@ -25,6 +26,19 @@ def fact(label: str, text: str, width: int, tone: str = "", room: int = LABEL) -
     found = wrap(text, max(1, width - room))
     return tuple(
         (Span(fit(label if at == 0 else "", room), "dim"), Span(line, tone)) for at, line in enumerate(found)
+    )
+
+
+def path_fact(label: str, path: str, width: int, tone: str = "", room: int = LABEL) -> tuple[Line, ...]:
+    """A fact that is a path or an address: long ones are broken behind a slash."""
+    lines: list[str] = []
+    for piece in clean(path).replace("/", "/\0").split("\0"):
+        if lines and cells(lines[-1]) + cells(piece) <= width - room:
+            lines[-1] += piece
+        else:
+            lines += wrap(piece, max(1, width - room))
+    return tuple(
+        (Span(fit(label if at == 0 else "", room), "dim"), Span(line, tone)) for at, line in enumerate(lines)
     )
 
 

@@ -34,6 +34,7 @@ class KeysPane(Pane):
 
     def compose_body(self) -> ComposeResult:
         yield ListDetail(LiveTable(present.COLUMNS, id="list"), Made(id="key"))
+        yield Made(id="client")
 
     def empty(self, view: NodeView) -> Notice | None:
         keys = view.keys.value
@@ -44,6 +45,8 @@ class KeysPane(Pane):
         if keys is not None and table is not None:
             now_ms = cast("ConsoleApp", self.app).session.clock.wall_ms()
             table.rows = present.rows(keys, view.requests.value, now_ms)
+            meta = view.meta.value
+            self.query_one("#client", Made).show(lambda width, *_: present.client_lines(meta, width))
             self._show_detail()
 
     def tick(self, now_ms: int) -> None:
@@ -66,6 +69,14 @@ class KeysPane(Pane):
         note = "The old one is refused from now on: give every client this one." if fresh else _USE
         self.app.push_screen(Reveal(title, safe_text(secret, _LONGEST_KEY), note))
         return True
+
+    def close_detail(self) -> bool:
+        self.remove_class("-detail")
+        return super().close_detail()
+
+    @on(LiveTable.RowSelected)
+    def _opened(self) -> None:
+        self.add_class("-detail")
 
     @on(LiveTable.RowHighlighted)
     def _highlighted(self) -> None:

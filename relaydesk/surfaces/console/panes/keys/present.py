@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from relaydesk.core.view.sections import KeysView, KeyView, MetaView, RequestsView
-from relaydesk.surfaces.console.panes.prose import NOTHING, fact, paragraph
+from relaydesk.surfaces.console.panes.prose import NOTHING, fact, paragraph, path_fact
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.units import duration, plural
 from relaydesk.surfaces.console.widgets.columns import Column
@@ -13,9 +13,9 @@ from relaydesk.surfaces.console.widgets.rows import Cell, Row
 from relaydesk.surfaces.console.widgets.spans import Line, Span
 
 COLUMNS: Final = (
-    Column("name", "KEY", width=16, fill=1, min_width=10),
-    Column("fingerprint", "FINGERPRINT", width=12, min_width=11, priority=1),
-    Column("source", "FROM", width=18, min_width=10, priority=2),
+    Column("name", "KEY", width=10, fill=1),
+    Column("fingerprint", "FINGERPRINT", width=11, priority=1),
+    Column("source", "FROM", width=16, min_width=10, priority=2),
     Column("age", "SINCE", width=12, min_width=8, priority=3),
     Column("running", "RUN", width=4, align="right", priority=4, descending=True),
     Column("asked", "ASKED", width=6, align="right", priority=5, descending=True),
@@ -76,18 +76,27 @@ def detail(
     lines += fact("from", key.source, width, room=13)
     lines += fact("fingerprint", f"{key.fingerprint}, the start of its SHA-256", width, room=13)
     lines += fact("asked", f"{plural(running + ended, 'request')}, {running} under way", width, room=13)
+    return (*lines, NOTHING, *client_lines(meta, width))
+
+
+def client_lines(meta: MetaView | None, width: int) -> tuple[Line, ...]:
+    """The three things that a client needs, and how programs of OpenAI's library are told."""
     if meta is None or not meta.listening:
-        return tuple(lines)
-    lines += [NOTHING, (Span("What a client needs", "strong"),), NOTHING]
-    lines += fact("address", f"{meta.listening[0]}/v1", width, "accent")
+        return ()
+    address = f"{meta.listening[0]}/v1"
+    lines: list[Line] = [(Span("What a client needs", "strong"),)]
+    lines += fact("address", address, width, "accent")
     lines += fact("key", "v shows it, `relaydesk token --api` prints it", width)
-    if meta.ca_path and meta.listening[0].startswith("https"):
-        lines += fact("trust", f"{meta.ca_path}, copied to the client", width)
-        lines += fact("", f"its SHA-256 is {meta.fingerprint}", width, "dim")
+    if meta.ca_path and address.startswith("https"):
+        lines += path_fact("trust", meta.ca_path, width)
+        lines += fact("SHA-256", _groups(meta.fingerprint), width, "dim")
     lines += [NOTHING, *paragraph("For programs that use OpenAI's library:", width, "dim")]
-    for line in (
-        f"export OPENAI_BASE_URL={meta.listening[0]}/v1",
-        "export OPENAI_API_KEY=$(relaydesk token --api)",
-    ):
+    for line in (f"OPENAI_BASE_URL={address}", "OPENAI_API_KEY=$(relaydesk token --api)"):
         lines += paragraph(line, width, indent=2)
     return tuple(lines)
+
+
+def _groups(fingerprint: str) -> str:
+    """Eight bytes at a time, so that a line ends between two groups."""
+    pairs = fingerprint.split(":")
+    return " ".join(":".join(pairs[at : at + 8]) for at in range(0, len(pairs), 8))

@@ -34,22 +34,26 @@ def parts(report: FitReport) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def lines(report: FitReport, width: int, *, ascii: bool = False) -> tuple[Line, ...]:
-    """The verdict, the bar with the mark of what is free, the parts, and the smallest change that helps."""
-    tone, verdict = _verdict(report)
+def lines(report: FitReport, width: int, *, loaded: bool = False, ascii: bool = False) -> tuple[Line, ...]:
+    """The verdict, the bar with the mark of what is free, the parts, and the smallest change that helps.
+
+    Of a loaded model the report says what is free without it.
+    """
+    tone, verdict = ("ok", "loaded") if loaded else _verdict(report)
     shown = parts(report)
     # Need and free memory on one scale, so that their lengths can be compared.
     scale = float(max(report.need_mib, report.free_mib, 1))
-    free = f"{mib(report.free_mib)} free"
+    free = f"{mib(report.free_mib)} {'without it' if loaded else 'free'}"
     mark = limit_line((Part("", scale),), report.free_mib, width, free, tone="strong", ascii=ascii)
-    found: list[Line] = [*marked(tone, verdict, width), *paragraph(sentence(report.reason), width), NOTHING]
-    found += [stacked_bar(shown, scale, width, ascii=ascii), mark, NOTHING]
+    found: list[Line] = [*marked(tone, verdict, width)]
+    found += () if loaded else paragraph(sentence(report.reason), width, "dim", indent=2)
+    found += [NOTHING, stacked_bar(shown, scale, width, ascii=ascii), mark, NOTHING]
     found += legend(shown, width, mib, ascii=ascii)
     found += [NOTHING, *_basis(report, width)]
-    if report.suggestion is not None:
+    if report.suggestion is not None and not loaded:
         found += [NOTHING, *marked("info", f"Next: {sentence(report.suggestion.sentence)}", width, "")]
         if command(report):
-            found += paragraph(f"f does it, or: {command(report)}", width, "dim", indent=2)
+            found += paragraph(f"f changes the settings, or: {command(report)}", width, "dim", indent=2)
     return tuple(found)
 
 
@@ -59,6 +63,11 @@ def _verdict(report: FitReport) -> tuple[str, str]:
         return "ok", f"fits{gone}"
     if report.ever_fits:
         return "warn", f"does not fit now: {mib(report.need_mib - report.free_mib)} too little is free"
+    if report.settings_help:
+        return (
+            "warn",
+            f"does not fit as it is set: {mib(report.need_mib - report.total_mib)} more than there is",
+        )
     return "error", f"can never fit here: {mib(report.need_mib - report.total_mib)} more than there is in all"
 
 
@@ -76,16 +85,15 @@ def _basis(report: FitReport, width: int) -> tuple[Line, ...]:
 def changes(report: FitReport) -> dict[str, object]:
     """The settings that the suggestion changes; empty where no setting helps."""
     change = report.suggestion
-    if change is None or change.change in ("memory", "unload"):
+    if change is None:
         return {}
-    found: dict[str, object] = {}
-    if "ctx" in change.change:
-        found["ctx"] = change.ctx
-    if "slots" in change.change:
-        found["slots"] = change.slots
-    if "kv" in change.change:
-        found |= {"kv_k": change.kv_k, "kv_v": change.kv_v}
-    return found
+    pairs = (
+        ("ctx", report.ctx, change.ctx),
+        ("slots", report.slots, change.slots),
+        ("kv_k", report.kv_k, change.kv_k),
+        ("kv_v", report.kv_v, change.kv_v),
+    )
+    return {key: new for key, old, new in pairs if new != old}
 
 
 def command(report: FitReport) -> str:

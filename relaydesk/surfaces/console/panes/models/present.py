@@ -7,7 +7,7 @@ from typing import Final
 from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.view.sections import FaultView, JobsView, ModelsView, ModelView
 from relaydesk.surfaces.console.panes.models import fit, jobs
-from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked, sentence
+from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked, path_fact, sentence
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.units import duration, mib, plural, size
@@ -89,7 +89,7 @@ def kept(seconds: int) -> str:
     """How long a model stays loaded when idle."""
     if seconds < 0:
         return "always"
-    return duration(seconds) if seconds else "not"
+    return duration(seconds) if seconds else "–"
 
 
 def _kept_rank(seconds: int) -> float:
@@ -100,7 +100,8 @@ def why(model: ModelView, width: int) -> tuple[Line, ...]:
     """The selected model in a sentence below the list: what it does, or what stands in its way."""
     if model.state == "unavailable":
         reason = model.fault.message if model.fault is not None else model.fit_reason
-        return marked("error", f"{model.name}: {sentence(reason)} Enter says what would help.", width)
+        named = "" if model.name in reason else f"{model.name}: "
+        return marked("error", f"{named}{sentence(reason)} Enter says what would help.", width)
     if model.state == "warm":
         busy = f"{model.in_flight} of {plural(model.slots, 'slot')} in use"
         return marked("ok", f"{model.name} is loaded, {busy}.", width)
@@ -125,7 +126,7 @@ def detail(
     if model.fault is not None:
         lines += [*fault_lines(model.fault, width), NOTHING]
     if isinstance(report, FitReport):
-        lines += [*fit.lines(report, width, ascii=ascii), NOTHING]
+        lines += [*fit.lines(report, width, loaded=model.state == "warm", ascii=ascii), NOTHING]
     elif report is not None and model.fault is None:
         lines += [*fault_lines(report, width), NOTHING]
     elif model.kind == "url":
@@ -134,7 +135,7 @@ def detail(
         lines += [*marked("info", "What it needs is being worked out.", width), NOTHING]
     for label, text in _facts(model):
         lines += fact(label, text, width)
-    return tuple(lines)
+    return (*lines, *path_fact("from", model.source, width))
 
 
 def _facts(model: ModelView) -> tuple[tuple[str, str], ...]:
@@ -146,9 +147,8 @@ def _facts(model: ModelView) -> tuple[tuple[str, str], ...]:
     )
     return (
         ("requests", busy),
-        ("kept", f"{kept(model.keep_alive_s)} when idle"),
+        ("kept", f"{kept(model.keep_alive_s)} when idle" if model.keep_alive_s else "unloaded when idle"),
         ("file", file),
-        ("from", model.source),
         ("also named", ", ".join(model.aliases)),
         ("besides", ", ".join(also)),
     )

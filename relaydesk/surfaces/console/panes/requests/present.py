@@ -19,8 +19,8 @@ from relaydesk.surfaces.console.widgets.rows import BLANK, Cell, Row
 from relaydesk.surfaces.console.widgets.spans import Line, Span
 
 COLUMNS: Final = (
-    Column("state", "STATE", width=13),
-    Column("model", "MODEL", width=16, fill=1, min_width=8, priority=1),
+    Column("state", "STATE", width=12),
+    Column("model", "MODEL", width=14, fill=1, min_width=10, priority=1),
     Column("key", "KEY", width=10, min_width=7, priority=8),
     Column("wait", "WAIT", width=7, align="right", priority=5, descending=True),
     Column("load", "LOAD", width=7, align="right", priority=6, descending=True),
@@ -28,8 +28,8 @@ COLUMNS: Final = (
     Column("rate", "TOK/S", width=5, align="right", priority=4, descending=True),
     Column("tokens", "IN+OUT", width=9, align="right", priority=5, descending=True),
     Column("total", "TOTAL", width=7, align="right", descending=True),
-    Column("outcome", "OUTCOME", width=16, min_width=10, priority=2),
-    Column("id", "ID", width=20, min_width=12, priority=9),
+    Column("outcome", "OUTCOME", width=16, min_width=13, priority=2),
+    Column("id", "ID", width=28, min_width=12, priority=9),
 )
 EMPTY: Final = Notice(
     "Nobody has asked anything yet.",
@@ -51,6 +51,19 @@ _PARTS: Final[dict[PartName, tuple[str, str]]] = {
     "load": ("loaded the model", "part-2"),
     "prompt": ("read the prompt", "part-3"),
     "answer": ("wrote the answer", "part-1"),
+}
+# Codes in the width that a list has for them; the detail says all of it.
+_CODES: Final = {
+    "model_unavailable": "unavailable",
+    "model_load_failed": "load failed",
+    "model_load_timeout": "load timeout",
+    "model_unloaded": "unloaded",
+    "context_length_exceeded": "too long",
+    "invalid_request": "bad request",
+    "engine_rejected": "rejected",
+    "client_closed": "client left",
+    "shutting_down": "node stops",
+    "internal_error": "our fault",
 }
 _NAME: Final = max(len(name) for name, _ in _PARTS.values())
 
@@ -105,7 +118,7 @@ def state_word(view: RequestView) -> str:
     """The state as a word; how far a prompt is read while it is."""
     word = _WORDS.get(view.state, view.state)
     if view.state == "prefill" and view.prompt_tokens:
-        return f"{word} {min(99, 100 * view.prompt_done // view.prompt_tokens)} %"
+        return f"{word} {min(99, 100 * view.prompt_done // view.prompt_tokens)}%"
     return word
 
 
@@ -121,7 +134,8 @@ def _tokens(view: RequestView) -> Cell:
 
 def _outcome(view: RequestView) -> Cell:
     if view.fault is not None:
-        return Cell(view.fault.code, TONES.get(view.state, "error"))
+        code = view.fault.code
+        return Cell(_CODES.get(code, code.replace("_", " ")), TONES.get(view.state, "error"))
     return Cell(", ".join(view.finish_reasons), "dim")
 
 
