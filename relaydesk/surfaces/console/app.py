@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -14,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.command import CommandPalette
 from textual.containers import Container, Vertical
 from textual.filter import LineFilter
-from textual.widgets import Static
+from textual.geometry import Size
 from textual.worker import Worker, WorkerState
 
 from relaydesk.core.commands import Access
@@ -22,19 +20,20 @@ from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console import chrome, themes
 from relaydesk.surfaces.console.action import ANYWHERE, Action
 from relaydesk.surfaces.console.ascii import AsciiFilter
-from relaydesk.surfaces.console.ask import Confirm
 from relaydesk.surfaces.console.bindings import BY_ID, active, bindings_for
 from relaydesk.surfaces.console.chrome import Offer
 from relaydesk.surfaces.console.data import RATES_HZ, Feed, Link
 from relaydesk.surfaces.console.filter_bar import FilterBar
 from relaydesk.surfaces.console.help import Help
-from relaydesk.surfaces.console.leaving import hurry_question, stop_question
+from relaydesk.surfaces.console.leaving import leave
 from relaydesk.surfaces.console.palette import Actions
 from relaydesk.surfaces.console.pane import Pane
 from relaydesk.surfaces.console.piece_line import PieceLine
+from relaydesk.surfaces.console.pieces import Piece
 from relaydesk.surfaces.console.registry import PANES, pane_spec
 from relaydesk.surfaces.console.sending import Sender
 from relaydesk.surfaces.console.session import Session
+from relaydesk.surfaces.console.widgets.live_table import LiveTable
 
 _log: Final = logging.getLogger(__name__)
 _HERE: Final = Path(__file__).parent
@@ -73,7 +72,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self._filters_of: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
-        yield Static(id="too-small", markup=False)
+        yield PieceLine(id="too-small")
         with Vertical(id="frame"):
             yield PieceLine(id="strip")
             yield PieceLine(id="tabs")
@@ -93,8 +92,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         return dict(themes.own(themes.DARK).variables)
 
     def get_line_filters(self) -> list[LineFilter]:
-        filters = list(super().get_line_filters())
-        return [*filters, self._ascii_filter] if self.ascii else filters
+        return [*super().get_line_filters(), *([self._ascii_filter] if self.ascii else [])]
 
     # What panes and the sender use.
 
@@ -124,14 +122,10 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def reason(self, action: Action) -> str:
         """Why the action cannot be done now; empty where it can."""
-        if action.command is not None:
-            if action.writes and self.access is Access.READ:
-                return "this console is read-only"
-            if self.feed.link.state != "live":
-                return "there is no node to ask"
-        if action.id == "view.retry" and self.feed.link.state != "lost":
-            return "the node is there"
-        return self.pane.reason(action) if self.pane is not None and action.where != ANYWHERE else ""
+        general = chrome.refusal(action, self.feed.link, self.access)
+        if general or self.pane is None or action.where == ANYWHERE:
+            return general
+        return self.pane.reason(action)
 
     async def show_pane(self, pane_id: str) -> None:
         """Put a pane in front; it is made when it is first looked at."""
@@ -175,6 +169,12 @@ class ConsoleApp(App[None], inherit_bindings=False):
         """Escape: close what lies over the list, then the filter."""
         if self.pane is not None and not self.pane.close_detail() and self._filter_bar.text:
             self._filter_bar.action_clear()
+        self._draw()
+
+    def action_open(self) -> None:
+        """What Enter does, for a click on its word."""
+        if self.pane is not None:
+            self.pane.open_detail()
 
     def do_filter(self) -> None:
         """Type a filter."""
@@ -222,17 +222,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def do_quit(self) -> None:
         """Leave; an embedded console asks, since its node ends with it."""
-        if self.session.stop is None or self.feed.link.state == "lost":
-            self.exit()
-            return
-        view = self.feed.shown
-        question = hurry_question(view) if self.stopping else stop_question(view)
-        self.push_screen(Confirm(question), partial(self._stop_if, self.session.stop))
-
-    def _stop_if(self, stop: Callable[[], None], yes: bool | None) -> None:
-        if yes:
-            self.stopping = True
-            stop()
+        leave(self)
 
     # What comes in.
 
@@ -256,28 +246,33 @@ class ConsoleApp(App[None], inherit_bindings=False):
             self.pane.tick(self.session.clock.wall_ms())
         self._draw()
 
-    def _draw(self) -> None:
+    def _draw(self, size: Size | None = None) -> None:
         """Strip, tabs and footer; lines that are the same cost nothing."""
-        width, screen = self.size.width, self.screen_stack[0]
+        (width, height), screen = size or self.size, self.screen_stack[0]
         feed, mode = self.feed, self.session.mode
+        hint = self.pane.hint if self.pane is not None else ("", "", "")
         strip = chrome.strip(feed.shown, feed.link, mode, feed.paused, self.session.clock.wall_ms(), width)
         screen.query_one("#strip", PieceLine).show(strip)
+        small = chrome.too_small(width, height, pane_spec(self._current).cli)
+        screen.query_one("#too-small", PieceLine).show((Piece(small),))
         screen.query_one("#tabs", PieceLine).show(chrome.tabs(PANES, self._current, width - 2))
-        screen.query_one("#footer", PieceLine).show(chrome.footer(self.offers(), width))
+        screen.query_one("#footer", PieceLine).show(chrome.footer(self.offers(), width, hint))
 
     def _label(self, action: Action) -> str:
         return "go on" if action.id == "view.pause" and self.feed.paused else action.label
 
     def on_resize(self, event: events.Resize) -> None:
-        text = chrome.too_small(event.size.width, event.size.height, pane_spec(self._current).cli)
-        self.screen_stack[0].query_one("#too-small", Static).update(text)
-        self._draw()
+        self._draw(event.size)
 
     def on_app_focus(self) -> None:
         self.feed.focus(True)
 
     def on_app_blur(self) -> None:
         self.feed.focus(False)
+
+    @on(LiveTable.RowSelected)
+    def _opened(self) -> None:
+        self._draw()
 
     @on(FilterBar.Changed)
     def _filtered(self, event: FilterBar.Changed) -> None:

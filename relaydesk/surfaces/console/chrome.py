@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from relaydesk.core.commands import Access
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import AlertsView, HealthView, MetaView
 from relaydesk.surfaces.console.action import Action, key_name
@@ -32,6 +33,20 @@ class Offer:
     keys: str
     label: str
     reason: str = ""
+
+    @property
+    def footer(self) -> int:
+        """The action's weight in the footer; what undoes something in force is not to be missed."""
+        return 85 if self.label != self.action.label else self.action.footer
+
+
+def refusal(action: Action, link: Link, access: Access) -> str:
+    """Why the frame cannot do an action now, whatever the pane; empty where it can."""
+    if action.writes and access is Access.READ:
+        return "this console is read-only"
+    if action.command is not None and link.state != "live":
+        return "there is no node to ask"
+    return "the node is there" if action.id == "view.retry" and link.state != "lost" else ""
 
 
 def strip(view: NodeView, link: Link, mode: str, paused: bool, now_ms: int, width: int) -> tuple[Piece, ...]:
@@ -107,17 +122,26 @@ def _tabs(panes: Sequence[PaneSpec], current: str, *, short: bool) -> tuple[Piec
     return tuple(pieces)
 
 
-def footer(offers: Iterable[Offer], width: int) -> tuple[Piece, ...]:
-    """The keys of this moment, most useful first to stay; help, palette and quit always at the right."""
-    offers = [offer for offer in offers if offer.action.footer]
+def footer(
+    offers: Iterable[Offer], width: int, hint: tuple[str, str, str] = ("", "", "")
+) -> tuple[Piece, ...]:
+    """The keys of this moment, most useful first to stay; help, palette and quit always at the right.
+
+    ``hint`` is what Enter or Escape does: key, word, action.
+    """
+    offers = [offer for offer in offers if offer.footer]
     corner = [offer for offer in offers if offer.action.id in CORNER]
     corner.sort(key=lambda offer: CORNER.index(offer.action.id))
     right = fit([_key(offer) for offer in corner], width - 2)
     rest = sorted(
-        (offer for offer in offers if offer.action.id not in CORNER), key=lambda offer: -offer.action.footer
+        (offer for offer in offers if offer.action.id not in CORNER), key=lambda offer: -offer.footer
     )
     room = width - 4 - sum(piece.width for piece in right)
-    left = fit([_key(offer) for offer in rest], room) if room > 0 else ()
+    keys = [_key(offer) for offer in rest]
+    if hint[0]:
+        key, word, do = hint
+        keys.insert(0, Group((Piece(key, "accent", do), Piece(" ", do=do), Piece(word, "dim", do)), 70))
+    left = fit(keys, room) if room > 0 else ()
     return spread((Piece(" "), *left), (*right, Piece(" ")), width)
 
 
@@ -126,7 +150,7 @@ def _key(offer: Offer) -> Group:
     first = key_name(offer.keys.split(",")[0])
     tones = ("faint", "faint") if offer.reason else ("accent", "dim")
     return Group(
-        (Piece(first, tones[0], do), Piece(" ", do=do), Piece(offer.label, tones[1], do)), offer.action.footer
+        (Piece(first, tones[0], do), Piece(" ", do=do), Piece(offer.label, tones[1], do)), offer.footer
     )
 
 

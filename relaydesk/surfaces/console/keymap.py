@@ -59,11 +59,12 @@ def read_keymap(wanted: Any, where: str = FILE_NAME) -> Keymap:
             problems.append(f"{where}: {problem}")
         else:
             keys[name] = ",".join(_normal(key) for key in given.split(","))
-    for name in list(keys):
-        clash = _clash(known[name], {**{each.id: each.keys for each in TABLE}, **keys}, known)
-        if clash:
-            problems.append(f"{where}: {name}: {clash}")
-            del keys[name]
+    usual = {action.id: action.keys for action in TABLE}
+    # One that is given up has its usual keys again, with which another may clash now.
+    while bad := _first_clash({**usual, **keys}, keys, known):
+        name, clash = bad
+        problems.append(f"{where}: {name}: {clash}")
+        del keys[name]
     return Keymap(keys, tuple(problems))
 
 
@@ -87,6 +88,13 @@ def _wrong(name: str, given: Any, known: Mapping[str, Action]) -> str:
         return f'{name} must be text like "P" or "ctrl+t"'
     reserved = _set(given) & RESERVED
     return f"{name}: {min(reserved)!r} has a fixed meaning" if reserved else ""
+
+
+def _first_clash(
+    keys: Mapping[str, str], given: Iterable[str], known: Mapping[str, Action]
+) -> tuple[str, str] | None:
+    found = ((name, _clash(known[name], keys, known)) for name in given)
+    return next(((name, clash) for name, clash in found if clash), None)
 
 
 def _clash(action: Action, keys: Mapping[str, str], known: Mapping[str, Action]) -> str:

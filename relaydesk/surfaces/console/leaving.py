@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from relaydesk.core.view.node_view import NodeView
-from relaydesk.surfaces.console.ask import Question
+from relaydesk.surfaces.console.ask import Confirm, Question
 from relaydesk.surfaces.console.units import plural
+
+if TYPE_CHECKING:
+    from relaydesk.surfaces.console.app import ConsoleApp
 
 _STOPS: Final = (
     "The node runs inside this console. New requests are refused from now on; "
     "those under way get the drain time to end."
 )
+
+
+def leave(app: ConsoleApp) -> None:
+    """Leave the console. One that has a node inside asks, since that ends with it."""
+    stop = app.session.stop
+    if stop is None or app.feed.link.state == "lost":
+        app.exit()
+        return
+
+    def answered(yes: bool | None) -> None:
+        if yes:
+            app.stopping = True
+            stop()
+
+    view = app.feed.shown
+    app.push_screen(Confirm(hurry_question(view) if app.stopping else stop_question(view)), answered)
 
 
 def stop_question(view: NodeView) -> Question:

@@ -45,7 +45,12 @@ class ListDetail(Container):
     @property
     def detail_shown(self) -> bool:
         """Whether the detail is on the screen: a hidden one need not be filled."""
-        return self.split or self.has_class("-open")
+        return self.split or self.opened
+
+    @property
+    def opened(self) -> bool:
+        """Whether the detail was opened: below `SPLIT_COLUMNS` it covers the list, else it has the keys."""
+        return self.has_class("-open")
 
     def open(self) -> None:
         """Show the detail, and let keys scroll it."""
@@ -55,7 +60,7 @@ class ListDetail(Container):
 
     def close(self) -> bool:
         """Back to the list; False where it has the keyboard already."""
-        if not self.has_class("-open"):
+        if not self.opened:
             return False
         self.remove_class("-open")
         self.list.focus(scroll_visible=False)

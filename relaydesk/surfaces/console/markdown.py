@@ -95,7 +95,7 @@ def _table(block: list[str]) -> list[Line]:
         for line in block
         if not re.fullmatch(r"[\s|:-]+", line)
     ]
-    count = max(len(row) for row in rows)
+    count = max((len(row) for row in rows), default=0)
     wide = [max(cells(row[at]) for row in rows if at < len(row)) for at in range(count)]
     return [
         tuple(

@@ -51,11 +51,10 @@ class Pane(Container):
 
     def compose_body(self) -> ComposeResult:
         """The pane's widgets."""
-        raise NotImplementedError
+        return ()
 
     def show(self, view: NodeView) -> None:
         """Put the view into the widgets. Its main section has a value, perhaps an old one."""
-        raise NotImplementedError
 
     def empty(self, view: NodeView) -> Notice | None:  # noqa: ARG002
         """What to say where the main section's value holds nothing; None where it holds something."""
@@ -72,9 +71,13 @@ class Pane(Container):
         """Why the action cannot be done now, as a sentence without a full stop; empty where it can."""
         return ""
 
-    def request(self, action: Action, answer: str = "") -> Command:
-        """The command to send for an action of this pane; ``answer`` is the text it asked for."""
-        raise NotImplementedError(action.id)
+    def request(self, action: Action, answer: str = "") -> Command:  # noqa: ARG002
+        """The command to send for an action; ``answer`` is the text it asked for.
+
+        By default the command with nothing filled in.
+        """
+        assert action.command is not None
+        return action.command()
 
     def cli(self, action: Action, answer: str = "") -> str:  # noqa: ARG002
         """The command line that does the same, with the selection filled in."""
@@ -95,6 +98,19 @@ class Pane(Container):
         return "  ".join(cell.text for cell in row.cells if cell.text) if row is not None else ""
 
     # What a pane has.
+
+    @property
+    def hint(self) -> tuple[str, str, str]:
+        """Key, word and action of what Enter or Escape does now; empty where they do nothing."""
+        both = next(iter(self.query(ListDetail)), None)
+        if both is None or self.state.covers:
+            return ("", "", "")
+        return ("esc", "back", "app.back") if both.opened else ("enter", "detail", "app.open")
+
+    def open_detail(self) -> None:
+        """Open the detail of the selected row."""
+        if self.table is not None:
+            self.table.action_select()
 
     @property
     def table(self) -> LiveTable | None:

@@ -33,18 +33,19 @@ class Sender:
         try:
             answer = ""
             if action.ask:
-                given = await self._app.push_screen_wait(
-                    Prompt(action.title, action.ask, pane.cli(action, "ANSWER"))
-                )
+                line = self._cli(action, pane, "ANSWER")
+                given = await self._app.push_screen_wait(Prompt(action.title, action.ask, line))
                 if given is None:
                     return
                 answer = given
-            command = pane.request(action, answer)
+            own = action.where == pane.spec.id
+            command = pane.request(action, answer) if own else plain(action)
+            subject = pane.subject() if own else ""
             # What is confirmed is what is sent: the selection may move while the question stands.
-            question = self._question(action, pane, answer)
+            question = self._question(action, pane, answer, subject)
             if question is not None and not await self._app.push_screen_wait(Confirm(question)):
                 return
-            await self._call(action, pane, command, pane.subject())
+            await self._call(action, pane, command, subject)
         except FaultError as error:
             self._app.say(f"{action.title}: {error.fault.sentence}", "error", FAULT_SHOWN_S)
         except Exception as error:
@@ -87,9 +88,20 @@ class Sender:
             else:
                 self._app.say(f"{what}: {job.state}")
 
-    def _question(self, action: Action, pane: Pane, answer: str) -> Question | None:
+    def _cli(self, action: Action, pane: Pane, answer: str) -> str:
+        meta = self._app.feed.shown.meta.value
+        line = pane.cli(action, answer) if action.where == pane.spec.id else action.cli
+        return line.replace("PID", str(meta.pid) if meta is not None else "PID")
+
+    def _question(self, action: Action, pane: Pane, answer: str, subject: str) -> Question | None:
         if not action.danger:
             return None
-        subject = pane.subject()
+        loses = pane.loss(action) if action.where == pane.spec.id else action.danger
         title = f"{action.title}: {subject}?" if subject else f"{action.title}?"
-        return Question(title, (), action.label, pane.cli(action, answer), pane.loss(action))
+        return Question(title, (), action.label, self._cli(action, pane, answer), loses)
+
+
+def plain(action: Action) -> Command:
+    """The command of an action that nothing needs filling in."""
+    assert action.command is not None
+    return action.command()

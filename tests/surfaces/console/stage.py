@@ -227,7 +227,7 @@ async def console(
         return desk.node.read_only() if given.get("read_only") else desk.node
 
     app = ConsoleApp(Session(connect or local, desk.clock, **given))
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: app.feed.link.state == "live" and app.feed.shown.meta.value is not None)
         yield app, pilot
 
@@ -245,6 +245,18 @@ async def refreshed(app: ConsoleApp, pilot: Pilot[None]) -> None:
     await asyncio.sleep(0.1)
     app.feed.hurry()
     await pilot.pause()
+
+
+async def settled(app: ConsoleApp, pilot: Pilot[None]) -> str:
+    """Wait until the screen stands still; its text."""
+    before = ""
+    async with asyncio.timeout(5):
+        while True:
+            await pilot.pause(0.05)
+            text = screen_text(app)
+            if text == before:
+                return text
+            before = text
 
 
 def screen_lines(app: ConsoleApp) -> list[str]:
