@@ -15,6 +15,7 @@ from aiohttp import web
 from relaydesk.core.errors import Fault, FaultError, PeerError
 from relaydesk.core.gateway.errors import error_reply
 from relaydesk.core.ids import accept_request_id, new_request_id
+from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID
 
 _log: Final = logging.getLogger(__name__)
@@ -34,7 +35,10 @@ async def with_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     except FaultError as error:
         return error_response(request, error.fault)
     except web.HTTPException as error:
-        return error_response(request, _http_fault(request, error))
+        response = error_response(request, _http_fault(request, error))
+        if isinstance(error, web.HTTPMethodNotAllowed):
+            response.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
+        return response
     except ConnectionResetError:
         raise
     except Exception:
@@ -81,11 +85,12 @@ def internal_fault(request_id: str) -> Fault:
 
 
 def _http_fault(request: web.Request, error: web.HTTPException) -> Fault:
-    path = request.path
     if error.status == 404:
-        return Fault("not_found", f"there is no route {path[:200]}", "see GET /v1/models and docs/http.md")
+        return Fault(
+            "not_found", "there is no such route", "there are GET /v1/models and POST /v1/chat/completions"
+        )
     if error.status == 405:
-        return Fault("method_not_allowed", f"{request.method} is not possible on {path[:200]}")
+        return Fault("method_not_allowed", f"{safe_text(request.method, 20)} is not possible on this route")
     if error.status == 413:
         return Fault("request_too_large", "the request body is too large")
     return Fault("invalid_request", f"the request was refused: {error.reason}")

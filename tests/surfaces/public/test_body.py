@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import zlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.raw_http import RawClient, Reply
+from tests.support.scripted_hub import KEY, MIB, ScriptedHub
+
+CHAT = "/v1/chat/completions"
+GOOD = json.dumps({"messages": [{"role": "user", "content": "Hi"}]}).encode()
+
+
+def padded(size: int) -> bytes:
+    """A good request of so many bytes."""
+    head, tail = b'{"messages":[{"role":"user","content":"', b'"}]}'
+    return head + b"x" * (size - len(head) - len(tail)) + tail
+
+
+async def post(hub: ScriptedHub, body: bytes, key: str | None = KEY, **headers: str) -> Reply:
+    async with RawClient(hub.port, key) as client:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        client.head("POST", CHAT, {"Content-Length": str(len(body)), **named})
+        client.send(body)
+        return await client.reply()
+
+
+def too_large(reply: Reply) -> bool:
+    return (
+        reply.status == 413
+        and reply.code == "request_too_large"
+        and "8 MiB" in reply.json["error"]["message"]
+    )
+
+
+async def test_nearly_eight_mib_pass(hub: ScriptedHub) -> None:
+    body = padded(int(7.9 * MIB))
+    assert (await post(hub, body)).status == 200
+    assert (await post(hub, padded(8 * MIB))).status == 200
+    sent = hub.starter.engine("tiny").bodies[0]["messages"][0]["content"]
+    assert len(sent) > 7.8 * MIB
+
+
+async def test_more_is_refused_by_its_announced_length_before_it_is_sent(hub: ScriptedHub) -> None:
+    async with RawClient(hub.port, KEY) as client:
+        client.head("POST", CHAT, {"Content-Length": str(8 * MIB + 1)})
+        reply = await client.reply(within=1)
+    assert too_large(reply)
+    assert reply.headers["connection"] == "close"
+    assert reply.headers["x-should-retry"] == "false"
+
+
+async def test_more_is_refused_where_no_length_was_announced(hub: ScriptedHub) -> None:
+    async with RawClient(hub.port, KEY) as client:
+        client.head("POST", CHAT, {"Transfer-Encoding": "chunked"})
+        for _ in range(9):
+            client.chunk(b"x" * MIB)
+        assert too_large(await client.reply())
+    assert hub.journal.requests_total == 0
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_small_bomb_is_refused_by_what_it_becomes(hub: ScriptedHub, encoding: str) -> None:
+    big = padded(9 * MIB)
+    bomb = gzip.compress(big) if encoding == "gzip" else zlib.compress(big)
+    assert len(bomb) < 20_000
+    assert too_large(await post(hub, bomb, Content_Encoding=encoding))
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "identity"])
+async def test_a_compressed_body_is_read(hub: ScriptedHub, encoding: str) -> None:
+    packed = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": lambda data: data}
+    body = packed[encoding.lower()](GOOD)
+    assert (await post(hub, body, Content_Encoding=encoding)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status", "code"),
+    [
+        (b"this is not gzip", "gzip", 400, "invalid_request"),
+        (gzip.compress(GOOD)[:-12], "gzip", 400, None),
+        (gzip.compress(b"{")[:10] + b"\xff" * 20, "gzip", 400, "invalid_request"),
+        (GOOD, "compress", 415, "unsupported_media_type"),
+        (GOOD, "gzip, gzip", 415, "unsupported_media_type"),
+        (GOOD, "x" * 300, 415, "unsupported_media_type"),
+    ],
+)
+async def test_a_compression_that_cannot_be_undone(
+    hub: ScriptedHub, body: bytes, encoding: str, status: int, code: str | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    caplog.set_level(logging.INFO)
+    reply = await post(hub, body, Content_Encoding=encoding)
+    assert reply.status == status
+    assert reply.code in (code, "invalid_json", "invalid_request")
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert (await post(hub, GOOD)).status == 200
+
+
+async def test_without_a_key_no_body_is_waited_for(hub: ScriptedHub) -> None:
+    async with RawClient(hub.port, None) as client:
+        client.head("POST", CHAT, {"Content-Length": "1000000"})
+        reply = await client.reply(within=1)
+    assert (reply.status, reply.code) == (401, "invalid_api_key")
+    assert reply.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    ("key", "length", "status"),
+    [(KEY, 8 * MIB + 1, 413), (None, 100, 401), ("wrong-key-wrong-key", 100, 401)],
+)
+async def test_nobody_is_told_to_go_on_in_vain(
+    hub: ScriptedHub, key: str | None, length: int, status: int
+) -> None:
+    async with RawClient(hub.port, key) as client:
+        client.head("POST", CHAT, {"Content-Length": str(length), "Expect": "100-continue"})
+        assert (await client.reply(within=1)).status == status
+
+
+async def test_whoever_may_go_on_is_told_so(hub: ScriptedHub) -> None:
+    async with RawClient(hub.port, KEY) as client:
+        client.head("POST", CHAT, {"Content-Length": str(len(GOOD)), "Expect": "100-Continue"})
+        assert (await client.reply(within=1)).status == 100
+        client.send(GOOD)
+        assert (await client.reply()).status == 200
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+def bad_bodies() -> Iterator[tuple[bytes, str, str | None]]:
+    for body in (b"", b"  \n", b"{", b"nonsense", b'{"a":}', b"\xff\xfe{}", b'{"messages":"\xff"}', b"{}{}"):
+        yield body, "invalid_json", None
+    yield DEEP, "invalid", None
+    yield b'{"tools":' + DEEP + b"}", "invalid_json", None
+    yield b'{"x":' + b"1" * 5000 + b"}", "invalid_request", None  # a huge number, in a field nobody knows
+    for body in (b"[]", b"null", b"3", b'"text"'):
+        yield body, "invalid_request", None
+    for field, value in (
+        ("messages", "[]"), ("messages", "{}"), ("messages", "[1]"), ("messages", '[{"role":3}]'),
+        ("messages", '[{"role":"god","content":"x"}]'), ("stream", '"yes"'), ("n", "0"), ("n", "1e3"),
+        ("max_tokens", '"4"'), ("max_tokens", "-1"), ("temperature", "3"), ("temperature", "[]"),
+        ("seed", "1e400"), ("stop", "{}"), ("model", "7"), ("model", '"' + "m" * 300 + '"'),
+        ("logit_bias", "[]"), ("stream_options", "1"), ("user", "5"), ("tools", "{}"),
+    ):  # fmt: skip
+        messages = b"" if field == "messages" else b'"messages":[{"role":"user","content":"x"}],'
+        yield b'{%b"%b":%b}' % (messages, field.encode(), value.encode()), "invalid", field
+
+
+@pytest.mark.parametrize(("body", "code", "param"), list(bad_bodies()), ids=lambda each: str(each)[:40])
+async def test_every_bad_body_gets_one_sentence(
+    hub: ScriptedHub, body: bytes, code: str, param: str | None
+) -> None:
+    started = asyncio.get_running_loop().time()
+    reply = await post(hub, body)
+    assert asyncio.get_running_loop().time() - started < 1
+    assert reply.status == 400, reply.body
+    assert reply.code.startswith(code)
+    if param is not None:
+        assert (reply.json["error"]["param"] or "").startswith(param)
+    assert reply.headers["x-should-retry"] == "false"
+    assert hub.starter.starts == []

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from relaydesk.surfaces.public import models as models_route
+from tests.support.raw_http import RawClient
+from tests.support.scripted_hub import KEY, ScriptedHub
+
+PATHS = ["/", "/v1", "/v1/models", "/v1/models/tiny", "/v1/models/nope", "/v1/chat/completions", "/nothing",
+         "/healthz/", "/readyz/x", "/HEALTHZ", "//healthz", "/healthz%2f", "/%2e%2e/healthz"]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", [None, "", "wrong", KEY + "x", KEY[:-1]])
+async def test_without_a_valid_key_everything_is_401_whether_it_exists_or_not(
+    hub: ScriptedHub, key: str | None
+) -> None:
+    bodies = set()
+    for method in ("GET", "POST", "OPTIONS", "DELETE", "PROPFIND"):
+        for path in PATHS:
+            async with RawClient(hub.port, key) as client:
+                client.head(method, path)
+                reply = await client.reply()
+            assert reply.status == 401, (method, path)
+            assert reply.code == "invalid_api_key"
+            assert reply.headers["www-authenticate"] == 'Bearer realm="relaydesk"'
+            assert reply.headers["x-should-retry"] == "false"
+            bodies.add(reply.body)
+    assert len(bodies) == 1
+    assert hub.journal.requests_total == 0
+
+
+async def test_health_needs_no_key(hub: ScriptedHub) -> None:
+    for path in ("/healthz", "/readyz", "/%68ealthz"):
+        async with RawClient(hub.port, None) as client:
+            client.head("GET", path)
+            reply = await client.reply()
+        assert (reply.status, reply.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("abc", True),
+        ("req-1.2_3", True),
+        ("A" * 64, True),
+        ("A" * 65, False),
+        ("", False),
+        ("-x", False),
+        ("a b", False),
+        ("a/b", False),
+        ("é", False),
+        ("x;y", False),
+    ],
+)
+async def test_a_short_plain_request_id_is_kept(hub: ScriptedHub, given: str, kept: bool) -> None:
+    for key, path in ((KEY, "/v1/models"), (KEY, "/nothing"), (None, "/v1/models"), (None, "/healthz")):
+        async with RawClient(hub.port, key) as client:
+            client.head("GET", path, {"X-Request-ID": given})
+            shown = (await client.reply()).headers["x-request-id"]
+        assert (shown == given) is kept
+        assert kept or (shown.startswith("req_") and len(shown) == 28)
+
+
+async def test_each_request_has_an_id_of_its_own(hub: ScriptedHub) -> None:
+    ids = {(await hub.chat(stream=stream))[1]["x-request-id"] for stream in (False, True) for _ in range(2)}
+    assert len(ids) == 4
+    assert {view.id for view in hub.journal.view().recent} == ids
+
+
+async def test_a_clients_id_leads_to_its_request(hub: ScriptedHub) -> None:
+    async with hub.session.post(
+        f"{hub.url}/v1/chat/completions",
+        json={"messages": [{"role": "user", "content": "Hi"}]},
+        headers={"x-request-id": "mine"},
+    ) as reply:
+        assert reply.headers["x-request-id"] == "mine"
+    view = hub.journal.find("mine")
+    assert view is not None
+    assert view.status == 200
+
+
+async def test_a_failure_of_ours_says_nothing_of_it(
+    hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("the password is hunter2 in /etc/shadow")
+
+    monkeypatch.setattr(models_route, "list_body", broken)
+    caplog.set_level(logging.ERROR)
+    async with RawClient(hub.port, KEY) as client:
+        client.head("GET", "/v1/models", {"x-request-id": "mine"})
+        reply = await client.reply()
+        assert (reply.status, reply.code) == (500, "internal_error")
+        assert b"hunter2" not in reply.body
+        assert "mine" in reply.json["error"]["message"]
+        assert reply.json["error"]["type"] == "server_error"
+        assert "hunter2" in caplog.text  # the operator's log has it
+        # The connection goes on.
+        client.head("GET", "/healthz")
+        assert (await client.reply()).status == 200
