@@ -50,7 +50,7 @@ def pane_state(title: str, section: Section[Any], link: Link, empty: Notice | No
         return _without_value(title, section, link)
     if link.state == "lost":
         notice = Notice(f"as of {clock_time(section.as_of_ms)}: {link.why}", "g tries again now")
-        return PaneState("stale", notice)
+        return PaneState("stale", notice, covers=empty is not None)
     if section.state == "failed" and section.fault is not None:
         since = f"as of {clock_time(section.as_of_ms)}"
         notice = Notice(f"{since}: {section.fault.message}", section.fault.hint or "see the log")

@@ -28,6 +28,7 @@ EMPTY = Notice("Nothing yet.", "do something")
         ("ready", LogView(), None, LOST, None, "stale", False, "as of 15:09:26: the node went away"),
         ("failed", LogView(), FAULT, LOST, None, "stale", False, "the node went away"),
         ("ready", LogView(), None, LIVE, EMPTY, "empty", True, "Nothing yet."),
+        ("ready", LogView(), None, LOST, EMPTY, "stale", True, "the node went away"),
     ],
 )
 def test_every_state_is_a_sentence_and_a_next_action(
