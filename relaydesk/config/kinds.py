@@ -27,13 +27,16 @@ class Kind(Generic[T]):
     """One type of setting.
 
     ``parse`` raises `ValueError`; ``show`` is its inverse; ``allowed`` completes "give …"; ``toml`` lists
-    the TOML types beside a string that mean the same (a list is read as its comma-joined text).
+    the TOML types beside a string that mean the same (a list is read as its comma-joined text). ``metavar``
+    stands for a value in a line of help; ``offered`` false keeps the setting out of the help of flags.
     """
 
     parse: Callable[[str], T]
     allowed: str
     show: Callable[[T], str] = str
     toml: tuple[type, ...] = ()
+    metavar: str = "VALUE"
+    offered: bool = True
 
 
 def parse_duration(text: str) -> float:
@@ -71,7 +74,8 @@ def duration(least: str, most: str, *, forever: bool = False) -> Kind[float]:
         return value
 
     also = ", or forever" if forever else ""
-    return Kind(parse, f"a duration from {least} to {most} such as 90s, 10m or 1h30m{also}", show_duration)
+    allowed = f"a duration from {least} to {most} such as 90s, 10m or 1h30m{also}"
+    return Kind(parse, allowed, show_duration, metavar="TIME")
 
 
 def integer(least: int, most: int, unit: str = "") -> Kind[int]:
@@ -82,7 +86,7 @@ def integer(least: int, most: int, unit: str = "") -> Kind[int]:
             raise ValueError("not a whole number in range")
         return int(text)
 
-    return Kind(parse, f"a whole number{unit} from {least} to {most}", toml=(int,))
+    return Kind(parse, f"a whole number{unit} from {least} to {most}", toml=(int,), metavar="N")
 
 
 def optional(kind: Kind[T]) -> Kind[T | None]:
@@ -94,7 +98,7 @@ def optional(kind: Kind[T]) -> Kind[T | None]:
     def show(value: T | None) -> str:
         return "" if value is None else kind.show(value)
 
-    return Kind(parse, kind.allowed, show, kind.toml)
+    return Kind(parse, kind.allowed, show, kind.toml, kind.metavar)
 
 
 def choice(*words: str) -> Kind[str]:
@@ -105,7 +109,8 @@ def choice(*words: str) -> Kind[str]:
             raise ValueError("not one of them")
         return text.lower()
 
-    return Kind(parse, " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])))
+    allowed = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return Kind(parse, allowed, metavar="|".join(words))
 
 
 def _parse_path(text: str) -> Path:
@@ -119,7 +124,7 @@ def _parse_path(text: str) -> Path:
 
 def path() -> Kind[Path | None]:
     """A path; `load` makes it absolute. Empty means none."""
-    return optional(Kind(_parse_path, "a path"))
+    return optional(Kind(_parse_path, "a path", metavar="PATH"))
 
 
 def resolve(value: T, base: str) -> T | Path:
@@ -141,12 +146,12 @@ def names() -> Kind[tuple[str, ...]]:
         except LocalError as error:
             raise ValueError(error.fault.message) from None
 
-    return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,))
+    return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,), "NAMES")
 
 
 def listen() -> Kind[Listen]:
     """An address to bind to."""
-    return Kind(parse_listen, "host:port, [v6]:port, or :port for every interface")
+    return Kind(parse_listen, "host:port, [v6]:port, or :port for every interface", metavar="HOST:PORT")
 
 
 def _parse_secret(text: str) -> str:
@@ -173,4 +178,4 @@ def refused(why: str) -> Kind[str]:
             raise ValueError("not built")
         return ""
 
-    return Kind(parse, why)
+    return Kind(parse, why, offered=False)

@@ -80,6 +80,22 @@ class StateLock:
         self.release()
 
 
+def holder(state_dir: Path) -> int | None:
+    """The process that has a state directory now; None where none has it, or it cannot be told."""
+    try:
+        handle = os.open(state_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _pid_in(handle)  # held, so the number in it is its holder's
+    else:
+        return None
+    finally:
+        os.close(handle)
+
+
 def _pid_in(handle: int) -> int | None:
     """The pid in a lock file; None where its owner has not written it yet."""
     text = os.pread(handle, 32, 0).strip()

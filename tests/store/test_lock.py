@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from relaydesk.core.errors import EnvError
-from relaydesk.store.lock import StateLock
+from relaydesk.store.lock import StateLock, holder
 
 HOLDER = """
 import sys, pathlib
-from relaydesk.store.lock import StateLock
+from relaydesk.store.lock import holder, StateLock
 StateLock(pathlib.Path(sys.argv[1])).acquire()
 print("held", flush=True)
 sys.stdin.read()
@@ -88,3 +88,11 @@ def test_places_that_cannot_be(tmp_path: Path, small_disk: object) -> None:
     with pytest.raises(EnvError, match="read-only file system") as caught:
         StateLock(small_disk.path).acquire()  # type: ignore[attr-defined]
     assert caught.value.fault.code == "storage_failed"
+
+
+def test_the_holder_is_told_from_a_number_left_behind(tmp_path: Path) -> None:
+    assert holder(tmp_path) is None
+    with StateLock(tmp_path):
+        assert holder(tmp_path) == os.getpid()
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    assert holder(tmp_path) is None

@@ -280,7 +280,7 @@ def combine(headers: Sequence[GgufHeader], *, what: str = "the model") -> GgufHe
     if missing:
         shown = ", ".join(str(number + 1) for number in missing[:8])
         raise LocalError(
-            "bad_model_file", f"{what} lacks part {shown} of {count}", "put all parts into one folder"
+            "bad_model_file", f"{what} lacks part {shown} of {count}", "put all parts into one directory"
         )
     if len(parts) != count:
         raise LocalError("bad_model_file", f"{what} has {len(parts)} parts where {count} belong", FETCH_AGAIN)

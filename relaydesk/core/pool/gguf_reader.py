@@ -247,7 +247,7 @@ def read_preamble(cursor: Cursor) -> int:
                 raise cursor.bad(f"is not a GGUF file: it is {name}", "get the model as GGUF")
         if _MAGIC.startswith(start):
             raise cursor.bad(f"is cut off after {cursor.size} bytes", FETCH_AGAIN)
-        raise cursor.bad(f"is not a GGUF file: it begins with {start[:4]!r}", "get the model as GGUF")
+        raise cursor.bad(f"is not a GGUF file: it begins with {_begins(start[:4])}", "get the model as GGUF")
     cursor.pos = 4
     version = cursor.number(_U32, "the version")
     if version in _VERSIONS:
@@ -340,3 +340,9 @@ def _tensor_bytes(cursor: Cursor, name: bytes, where: str) -> int:
 
 def _shown(name: bytes) -> str:
     return repr(safe_text(name.decode("utf-8", "replace"), 64))
+
+
+def _begins(start: bytes) -> str:
+    """The first bytes as people read them: as text where they are some, else as numbers."""
+    text = start.decode("ascii", "replace").rstrip("\n")
+    return f'"{text}"' if text.isprintable() and text.isascii() else f"the bytes {start.hex(' ')}"

@@ -17,6 +17,7 @@ def status_document(view: NodeView, now_ms: int) -> dict[str, Any]:
     models = view.models.value
     workers = view.workers.value
     alerts = view.alerts.value
+    jobs = view.jobs.value
     return {
         **_identity(view.meta.value, now_ms),
         "models": to_builtins(models.models) if models is not None else [],
@@ -24,6 +25,7 @@ def status_document(view: NodeView, now_ms: int) -> dict[str, Any]:
         "workers": [_worker(worker) for worker in workers.workers] if workers is not None else [],
         "members": [],
         "relays": [],
+        "jobs": [to_builtins(job) for job in jobs.jobs if job.state == "running"] if jobs is not None else [],
         "alerts": to_builtins(alerts.alerts) if alerts is not None else [],
         "health": to_builtins(view.health.value or HealthView()),
         "incomplete": [name for name in SECTIONS if getattr(view, name).state != "ready"],

@@ -84,9 +84,9 @@ def _check_regular(file: Path) -> None:
     except OSError as error:
         raise _unreadable(file, error) from None
     if stat.S_ISDIR(mode):
-        raise LocalError("invalid_request", f"{shown} is a folder", _what_is_in(file))
+        raise LocalError("bad_model_file", f"{shown} is a directory", _what_is_in(file))
     if not stat.S_ISREG(mode):
-        raise LocalError("invalid_request", f"{shown} is a device, pipe or socket", "give a GGUF file")
+        raise LocalError("bad_model_file", f"{shown} is a device, pipe or socket", "give a GGUF file")
 
 
 def _what_is_in(folder: Path) -> str:

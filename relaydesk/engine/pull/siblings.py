@@ -37,7 +37,7 @@ def parts_of(path: Path) -> tuple[Path, ...]:
             raise LocalError(
                 "bad_model_file",
                 f"{safe_text(path.name)} is a part of a split model, and {safe_text(file.name)} is missing",
-                "put all parts into one folder",
+                "put all parts into one directory",
             )
     return files
 

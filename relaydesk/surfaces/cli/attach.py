@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from relaydesk.config.paths import Candidate, candidates
+from relaydesk.config.paths import Candidate, candidates, resolve
 from relaydesk.core.codec import convert, decode, encode, fault_of
-from relaydesk.core.commands import Command, Outcome, name_of
+from relaydesk.core.commands import Access, Command, DiscoverModels, Outcome, name_of
 from relaydesk.core.errors import EnvError, Fault, LocalError, PeerError, raise_fault
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.sections import FaultView
@@ -27,6 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 CONNECT_S: Final = 5.0
+# What only looks is answered at once by a node that is well; what changes something may take its time.
+READ_S: Final = 5.0
 ANSWER_S: Final = 60.0
 # Nothing there, a node that died (its socket refuses), or no socket at all: look further.
 _ABSENT: Final = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTDIR, errno.ECONNRESET})
@@ -48,16 +50,17 @@ class Node:
 
     def get(self, path: str) -> bytes:
         """The body of a GET. Raises what the node answered."""
-        status, body = light.request(self.socket, "GET", path, timeout=ANSWER_S)
+        status, body = self._request("GET", path, None, READ_S)
         if status != 200:
             raise_fault(_fault_of(body, status))
         return body
 
-    def call(self, command: Command, timeout: float = ANSWER_S) -> Outcome:
+    def call(self, command: Command, timeout: float | None = None) -> Outcome:
         """Carry out a command; raises the fault of one that failed."""
-        status, body = light.request(
-            self.socket, "POST", f"/commands/{name_of(command)}", encode(command), timeout=timeout
-        )
+        looks = command.access is Access.READ and not isinstance(command, DiscoverModels)
+        if timeout is None:
+            timeout = READ_S if looks else ANSWER_S
+        status, body = self._request("POST", f"/commands/{name_of(command)}", encode(command), timeout)
         try:
             outcome = decode(body, Outcome)
         except (msgspec.MsgspecError, RecursionError):
@@ -71,6 +74,14 @@ class Node:
     def watch(self, *topics: str) -> Iterator[bytes]:
         """Lines of ``GET /watch``: the whole of the topics first, then what changes."""
         return light.lines(self.socket, f"/watch?topics={','.join(topics)}")
+
+    def _request(self, method: str, path: str, body: bytes | None, timeout: float) -> tuple[int, bytes]:
+        try:
+            return light.request(self.socket, method, path, body, timeout=timeout)
+        except EnvError as error:
+            if "did not answer within" not in error.fault.message:
+                raise
+            raise _silent(self.socket, timeout) from None
 
 
 def find_node(attach: Path | None = None) -> Node:
@@ -121,12 +132,27 @@ def _answers(place: Candidate) -> bool:
     return True
 
 
+def _silent(socket_path: Path, waited: float) -> EnvError:
+    """A node that is there and says nothing, named by its process where that is known."""
+    from relaydesk.store.lock import holder
+
+    pid = holder(resolve(load_settings().settings).state)
+    who = f"the node (process {pid})" if pid else f"the node behind {socket_path}"
+    end = f"`kill {pid}`" if pid else "its service manager"
+    return EnvError(
+        "no_node",
+        f"{who} does not answer within {waited:g} s",
+        f"it may be stopped or very busy: look at its log, or end it with {end} and start it again",
+    )
+
+
 def _not_ours(place: Candidate) -> LocalError:
     ctx = click.get_current_context(silent=True)
     verb = ctx.command_path.partition(" ")[2] if ctx is not None else ""
     hint = f"sudo relaydesk {verb or 'status'}"
     if place.explicit:
         hint += f" --attach {place.socket}"
+    hint = f"`{hint}`"
     return LocalError("refused", f"the node behind {place.socket} belongs to another user", hint)
 
 

@@ -17,7 +17,11 @@ QUESTION: Final = "In one sentence: what is a relay?"
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, on the last line.")
 @click.option(
-    "--tokens", type=click.IntRange(1, 512), default=48, show_default=True, help="Length of the answer."
+    "--tokens",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    default=48,
+    help="Length of the answer in tokens, 1 to 512. [default: 48]",
 )
 def demo(once: bool, as_json: bool, tokens: int) -> int:
     """Start a temporary node, fetch a small model (98 MB, kept for next time), and chat with it over TLS.

@@ -11,17 +11,18 @@ import click
 
 from relaydesk.core.codec import fault_of
 from relaydesk.core.commands import CancelJob
-from relaydesk.core.errors import FaultError, LocalError, PeerError, raise_fault
+from relaydesk.core.errors import EnvError, FaultError, LocalError, PeerError, raise_fault
 from relaydesk.core.view.node_view import Update
 from relaydesk.core.view.sections import JobView
 from relaydesk.surfaces.cli.attach import Node, read
-from relaydesk.surfaces.cli.output import ago, note, size
+from relaydesk.surfaces.cli.output import ago, note, of_size, shorten, size, width
 from relaydesk.surfaces.control.routes import CLOSED_PREFIX
 
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.5
 _PLAIN_EVERY_S: Final = 5.0
 _BAR: Final = 28
+_LEAST_BAR: Final = 6
 
 
 def follow(node: Node, job_id: str, *, resumes: str) -> JobView:
@@ -30,18 +31,30 @@ def follow(node: Node, job_id: str, *, resumes: str) -> JobView:
     An interrupt offers to stop the job; ``resumes`` then says what becomes of what it did so far.
     """
     progress = _Progress()
-    while True:
-        try:
-            for job in _states(node, job_id):
-                if job.state == "running":
+    job: JobView | None = None
+    try:
+        while True:
+            try:
+                for job in _states(node, job_id):
+                    if job.state != "running":
+                        progress.clear()
+                        return _ended(job, resumes)
                     progress.show(job)
-                    continue
+            except KeyboardInterrupt:
                 progress.clear()
-                return _ended(job, resumes)
-        except KeyboardInterrupt:
-            progress.clear()
-            if _goes_on(node, job_id):
-                raise click.exceptions.Exit(1) from None
+                if _goes_on(node, job_id, job, resumes):
+                    raise click.exceptions.Exit(1) from None
+    except FaultError as error:
+        progress.clear()
+        silent = "did not answer" in error.fault.message
+        if error.fault.code in ("no_node", "shutting_down") and not silent:
+            raise _node_gone(job, resumes) from None
+        raise
+
+
+def _node_gone(job: JobView | None, resumes: str) -> EnvError:
+    what = f"the node went away during the {job.kind} of {job.subject}" if job else "the node went away"
+    return EnvError("no_node", what, f"start it again with `relaydesk serve`; then {resumes}")
 
 
 def _ended(job: JobView, resumes: str) -> JobView:
@@ -54,11 +67,21 @@ def _ended(job: JobView, resumes: str) -> JobView:
     return job
 
 
-def _goes_on(node: Node, job_id: str) -> bool:
-    """Ask whether to stop the job (where nobody can be asked: yes), and do it. True: it goes on."""
-    if sys.stdin.isatty() and not click.confirm("Stop it?", default=True, err=True):
-        note("It goes on in the node; `relaydesk status` and `relaydesk model list` show what came of it.")
-        return True
+def _goes_on(node: Node, job_id: str, job: JobView | None, resumes: str) -> bool:
+    """Ask whether to stop the job (where nobody can be asked: yes), and do it. True: it goes on.
+
+    A second interrupt, as an answer, means what the first one meant.
+    """
+    what = f"the {job.kind} of {job.subject}" if job is not None else "it"
+    if sys.stdin.isatty():
+        try:
+            stop = click.confirm(f"Stop {what}? (n: it goes on in the node)", default=True, err=True)
+        except (click.Abort, KeyboardInterrupt):
+            note("")
+            stop = True
+        if not stop:
+            note("It goes on: `relaydesk status` shows how far it is, and the same command follows it again.")
+            return True
     try:
         node.call(CancelJob(id=job_id))
     except FaultError as error:
@@ -99,10 +122,10 @@ class _Progress:
 
     def show(self, job: JobView) -> None:
         if self._tty:
-            click.echo("\r\x1b[K" + progress_line(job)[: _columns() - 1], err=True, nl=False, color=True)
+            click.echo("\r\x1b[K" + progress_line(job, _columns() - 1), err=True, nl=False, color=True)
             self._shown = True
             return
-        line, now = progress_line(job, bar=False), time.monotonic()
+        line, now = progress_line(job), time.monotonic()
         if line != self._last_line and now - self._last_at >= _PLAIN_EVERY_S:
             note(line)
             self._last_line, self._last_at = line, now
@@ -119,21 +142,26 @@ def _columns() -> int:
     return max(20, shutil.get_terminal_size().columns)
 
 
-def progress_line(job: JobView, *, bar: bool = True) -> str:
-    """One line: subject, share, and for a pull, which counts bytes, amounts, rate and time left."""
+def progress_line(job: JobView, room: int = 0) -> str:
+    """One line: subject, share, and for a pull, which counts bytes, amounts, rate and time left.
+
+    In ``room`` cells a bar takes what the words leave; without it there is none.
+    """
     parts = [str(job.subject)]
-    if job.total > 0:
-        share = min(1.0, job.done / job.total)
-        if bar:
-            full = round(share * _BAR)
-            parts.append("█" * full + "░" * (_BAR - full))
+    share = min(1.0, job.done / job.total) if job.total > 0 else None
+    if share is not None:
         parts.append(f"{share:4.0%}")
     if job.kind == "pull" and job.done:
-        parts.append(f"{size(job.done)} of {size(job.total)}" if job.total else size(job.done))
+        parts.append(of_size(job.done, job.total))
         if job.rate_per_s:
             parts.append(f"{size(job.rate_per_s)}/s")
             if job.total > job.done:
                 parts.append(f"{ago((job.total - job.done) / job.rate_per_s)} left")
     if job.note:
         parts.append(str(job.note))
-    return "  ".join(parts)
+    line = "  ".join(parts)
+    length = min(_BAR, room - width(line) - 2)
+    if share is None or length < _LEAST_BAR:
+        return shorten(line, room) if room else line
+    full = round(share * length)
+    return "  ".join([parts[0], "█" * full + "░" * (length - full), *parts[1:]])

@@ -189,9 +189,10 @@ def shares(parts: Sequence[int], length: int) -> list[int]:
     return cells
 
 
-def mib(count: int) -> str:
-    """MiB as people read them."""
-    return f"{count / 1024:.1f} GiB" if count >= 10 * 1024 else f"{count} MiB"
+def mib(count: int, scale: int = 0) -> str:
+    """MiB as people read them; GiB where the amount, or ``scale``, the largest beside it, has 10 of them."""
+    large = max(count, scale) >= 10 * 1024
+    return f"{count / 1024:.1f} GiB" if large else f"{count} MiB"
 
 
 def size(count: float) -> str:
@@ -201,6 +202,16 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} GiB"
+
+
+def of_size(done: float, total: float) -> str:
+    """``42.0 of 88.6 MiB``: both in the unit of the whole."""
+    if total <= 0:
+        return size(done)
+    whole, _, unit = size(total).partition(" ")
+    step = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}.get(unit, 1 << 30)
+    part = f"{done / step:.0f}" if step == 1 else f"{done / step:.1f}"
+    return f"{part} of {whole} {unit}"
 
 
 def ago(seconds: float) -> str:

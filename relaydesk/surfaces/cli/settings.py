@@ -26,9 +26,13 @@ def settings_flags(command: F) -> F:
 
     for setting in reversed(SETTINGS):
         if not setting.secret:
-            default = f" [{setting.default}]" if setting.default else ""
-            text = setting.help.replace("`", "") + default
-            command = click.option(setting.flag, setting.key, metavar="VALUE", default=None, help=text)(
-                command
-            )
+            default = f" [default: {setting.default}]" if setting.default else ""
+            command = click.option(
+                setting.flag,
+                setting.key,
+                metavar=setting.kind.metavar,
+                default=None,
+                help=setting.help.replace("`", "") + default,
+                hidden=not setting.kind.offered,
+            )(command)
     return command

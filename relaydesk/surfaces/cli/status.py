@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -9,7 +10,20 @@ import msgspec
 
 from relaydesk.core.text import SafeText
 from relaydesk.surfaces.cli.attach import attach_option, find_node, json_option, read
-from relaydesk.surfaces.cli.output import Tone, ago, mark, mib, paint, print_json, say, table
+from relaydesk.surfaces.cli.output import (
+    Tone,
+    ago,
+    columns,
+    home,
+    mark,
+    mib,
+    paint,
+    print_json,
+    say,
+    table,
+    width,
+    wrap,
+)
 
 
 class ModelRow(msgspec.Struct, frozen=True):
@@ -19,6 +33,7 @@ class ModelRow(msgspec.Struct, frozen=True):
     state: str = ""
     fits: bool = False
     fit_reason: SafeText = SafeText("")
+    kind: str = ""
     placement: str = ""
     context_length: int = 0
     in_flight: int = 0
@@ -33,6 +48,17 @@ class WorkerRow(msgspec.Struct, frozen=True):
     pid: int = 0
     url: SafeText = SafeText("")
     memory_mb: int = 0
+
+
+class JobRow(msgspec.Struct, frozen=True):
+    """A long command under way in ``/status``."""
+
+    kind: str = ""
+    subject: SafeText = SafeText("")
+    done: int = 0
+    total: int = 0
+    rate_per_s: int = 0
+    note: SafeText = SafeText("")
 
 
 class AlertRow(msgspec.Struct, frozen=True):
@@ -56,6 +82,7 @@ class StatusDocument(msgspec.Struct, frozen=True):
     uptime_s: float = 0.0
     models: tuple[ModelRow, ...] = ()
     workers: tuple[WorkerRow, ...] = ()
+    jobs: tuple[JobRow, ...] = ()
     alerts: tuple[AlertRow, ...] = ()
 
 
@@ -83,22 +110,51 @@ def _lines(found: StatusDocument) -> list[str]:
     version = f" · relaydesk {found.version}" if found.version else ""
     tone = _PHASE_TONE.get(found.phase, "bad")
     lines = [f"{mark(tone)} {name} is {found.phase} · up {ago(found.uptime_s)}{version}"]
-    facts = [("listening", url) for url in found.listening or (SafeText("nowhere yet"),)]
-    facts += [("fingerprint", found.fingerprint), ("CA file", found.ca_path), ("operator", found.operator)]
-    lines += [f"  {paint(label.ljust(12), 'dim')}{value}" for label, value in facts if value]
+    facts: list[tuple[str, str]] = [
+        ("listening", url) for url in found.listening or (SafeText("nowhere yet"),)
+    ]
+    facts += [("fingerprint", part) for part in fingerprint_lines(found.fingerprint)]
+    facts += [("CA file", home(found.ca_path)), ("operator", found.operator)]
+    shown = ""
+    for label, value in facts:
+        if value:
+            lines.append(f"  {paint(('' if label == shown else label).ljust(12), 'dim')}{value}")
+            shown = label
     lines += ["", *_models(found.models)]
     if found.workers:
+        scale = max(row.memory_mb for row in found.workers)
         rows = [
-            (row.model, str(row.pid or "–"), mib(row.memory_mb) if row.memory_mb else "–", row.url)
+            (row.model, str(row.pid or "–"), mib(row.memory_mb, scale) if row.memory_mb else "–")
             for row in found.workers
         ]
-        lines += ["", *table(("ENGINE OF", "PID", "MEMORY", "PRIVATE ADDRESS"), rows)]
+        lines += ["", *table(("ENGINE OF", "PID", "MEMORY"), rows, shrink=(0,))]
+    lines += job_lines(found.jobs, "  ")
     for alert in found.alerts:
         tone = _SEVERITY_TONE.get(alert.severity, "warn")
-        lines += ["", f"{mark(tone)} {paint(alert.severity, tone)}: {alert.message}"]
+        lines += ["", *wrap(f"{alert.message}", "  ", f"{mark(tone)} {paint(alert.severity, tone)}: ")]
         if alert.hint:
-            lines.append(f"  next: {alert.hint}")
+            lines += wrap(f"next: {alert.hint}", "  ")
     return lines
+
+
+def fingerprint_lines(text: str) -> list[str]:
+    """A fingerprint on lines of sixteen bytes, so that none breaks within one."""
+    parts = text.split(":")
+    lines = [":".join(parts[at : at + 16]) for at in range(0, len(parts), 16)]
+    return [line + ":" for line in lines[:-1]] + lines[-1:]
+
+
+def job_lines(jobs: Iterable[JobRow], indent: str = "") -> list[str]:
+    """Long commands under way, a line each below a heading; nothing where there is none."""
+    from relaydesk.core.view.sections import JobView
+    from relaydesk.surfaces.cli.follow import progress_line
+
+    lines = []
+    for job in jobs:
+        view = JobView("", job.kind, job.subject, "running", 0, job.done, job.total, job.rate_per_s, job.note)
+        label = f"{indent}{mark('warn')} {job.kind} "
+        lines.append(label + progress_line(view, min(100, columns()) - width(label)))
+    return ["", f"{indent}{paint('UNDER WAY', 'dim')}", *lines] if lines else []
 
 
 def _models(models: tuple[ModelRow, ...]) -> list[str]:
@@ -111,7 +167,18 @@ def _models(models: tuple[ModelRow, ...]) -> list[str]:
         counts = ((row.in_flight, "running"), (row.queued, "waiting"))
         busy = ", ".join(f"{count} {what}" for count, what in counts if count) or "–"
         where = row.placement or ("–" if row.fits else "does not fit")
-        rows.append((row.name, f"{mark(tone)} {paint(state, tone)}", str(row.context_length), where, busy))
-    lines = table(("MODEL", "STATE", "CONTEXT", "WHERE", "REQUESTS"), rows)
-    reasons = [row for row in models if row.fit_reason and not row.fits]
-    return lines + [f"  {row.name}: {row.fit_reason}" for row in reasons]
+        context = str(row.context_length or "–")
+        rows.append((row.name, f"{mark(tone)} {paint(state, tone)}", context, where, busy))
+    lines = table(("MODEL", "STATE", "CONTEXT", "WHERE", "REQUESTS"), rows, shrink=(0,))
+    for row in models:
+        if row.fit_reason and not row.fits:
+            lines += wrap(reason(row.name, row.fit_reason, "", row.kind), "    ", "  ")
+    return lines
+
+
+def reason(name: str, why: str, hint: str, kind: str) -> str:
+    """Why a model cannot be used, and the next step: the hint, else the report on what it needs."""
+    if not hint and kind != "url" and "needs about" in why:
+        hint = f"`relaydesk model fit {name}` says what would help"
+    text = why if why.startswith((f'"{name}"', f"{name} ")) else f"{name}: {why}"
+    return f"{text.rstrip('.')}: {hint}" if hint else text

@@ -34,7 +34,7 @@ def tls() -> None:
 def renew_ca(yes: bool, attach: Path | None) -> None:
     """Make a new certificate authority, and say who must be told."""
     node = find_node(attach)
-    confirm("Make a new certificate authority?", RenewCa.danger, yes=yes)
+    confirm("tls renew-ca", "makes a new certificate authority", RenewCa.danger, yes=yes)
     found = answer(node.call(RenewCa()).value or {}, NewCa)
     if found.fingerprint:
         say(f"fingerprint  {found.fingerprint}")

@@ -38,7 +38,7 @@ def token(api: bool, rotate: bool, yes: bool, as_json: bool, attach: Path | None
 
 def _rotated(attach: Path | None, *, yes: bool) -> str:
     node = find_node(attach)
-    confirm("Replace the default key?", RotateDefaultKey.danger, yes=yes)
+    confirm("token --rotate", "replaces the default key", RotateDefaultKey.danger, yes=yes)
     key = _key_of(node.call(RotateDefaultKey()).value)
     note("The old key no longer works: give every client this one.")
     return key

@@ -91,6 +91,7 @@ async def _models_view(model: Path, rounds: int) -> list[float]:
     """A real node with many models; nothing of it listens."""
     with temporary() as directory:
         environment = {"RELAY_STATE_DIR": str(directory / "state"), "RELAY_SOCKET": str(directory / "c.sock")}
+        (directory / "state").mkdir(mode=0o700)
         loaded = load(environment)
         paths = resolve(loaded.settings)
         node = Node(loaded, paths, LogBook(), SystemClock(), SystemRng(), environment)

@@ -128,7 +128,9 @@ def test_empty() -> None:
         (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
         (b"tjgg\x01\x00\x00\x00", "an old GGJT file"),
         (b"PK\x03\x04....", "a ZIP archive"),
-        (b"\x80\x02\x8a\nl\xfc\x9cF", "it begins with"),
+        (b"\x80\x02\x8a\nl\xfc\x9cF", "it begins with the bytes 80 02 8a 0a"),
+        (b"garbage", 'it begins with "garb"'),
+        (b"abc\nd", 'it begins with "abc"'),
     ],
 )
 def test_not_gguf(start: bytes, name: str) -> None:

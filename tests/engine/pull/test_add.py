@@ -81,9 +81,9 @@ async def test_a_projector_that_plainly_belongs_to_it(
     ("kind", "code", "says"),
     [
         ("missing", "not_found", "there is no file"),
-        ("folder", "invalid_request", "is a folder"),
-        ("pipe", "invalid_request", "is a device, pipe or socket"),
-        ("socket", "invalid_request", "is a device, pipe or socket"),
+        ("folder", "bad_model_file", "is a directory"),
+        ("pipe", "bad_model_file", "is a device, pipe or socket"),
+        ("socket", "bad_model_file", "is a device, pipe or socket"),
         ("empty", "bad_model_file", "is empty"),
         ("text", "bad_model_file", "is not a GGUF file"),
         ("cut", "bad_model_file", "is cut off"),

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from relaydesk.store.lock import StateLock
+
 
 @contextmanager
 def answering(path: Path, body: bytes, status: str = "200 OK") -> Iterator[None]:
@@ -92,7 +94,7 @@ def test_another_users_node_is_code_4_with_sudo(
     monkeypatch.setattr("relaydesk.surfaces.cli.attach.socket.socket", Closed)
     result = cli("model", "list")
     assert result.code == 4
-    assert result.err.endswith("belongs to another user: sudo relaydesk model list\n")
+    assert result.err.endswith("belongs to another user: `sudo relaydesk model list`\n")
 
 
 @pytest.mark.parametrize(
@@ -120,3 +122,21 @@ def test_a_faults_text_cannot_move_the_cursor(cli: Any, tmp_path: Path) -> None:
     with answering(tmp_path / "odd.sock", body, "403 No"):
         result = cli("status", "--attach", tmp_path / "odd.sock")
     assert (result.code, result.err) == (4, "relaydesk: no [2J way: ask\n")
+
+
+def test_a_node_that_says_nothing_is_named(
+    cli: Any, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relaydesk.surfaces.cli.attach.READ_S", 0.2)
+    state_dir.mkdir(mode=0o700)
+    with StateLock(state_dir), socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(state_dir / "control.sock"))
+        deaf.listen(8)
+        for args in (("status",), ("model", "list"), ("request", "show", "x"), ("config", "show")):
+            result = cli(*args)
+            assert (result.code, result.out) == (3, "")
+            pid = os.getpid()
+            assert result.err == (
+                f"relaydesk: the node (process {pid}) does not answer within 0.2 s: it may be stopped or "
+                f"very busy: look at its log, or end it with `kill {pid}` and start it again\n"
+            )

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from relaydesk.core.commands import FitModel
+from relaydesk.core.text import SafeText
+from relaydesk.core.view.sections import MemoryView, ModelsView, ModelView
 from relaydesk.surfaces.cli.main import VERBS, run
 
 PROGRAM = [sys.executable, "-m", "relaydesk"]
@@ -189,9 +191,11 @@ def test_colour_on_a_terminal_unless_it_is_not_wanted(node: Any) -> None:
 
 
 def test_a_question_on_a_terminal(node: Any) -> None:
+    model = ModelView("smollm2", "cold", True, SafeText(""), "host", 2048)
+    node.views["models"] = ModelsView(MemoryView("ram", 1, 1), (model,))
     code, shown = terminal("model", "rm", "smollm2", typed=b"n\n")
     assert code == 1
-    assert "This loses the registration" in shown
+    assert "This forgets smollm2. It loses the registration" in shown
     assert "Nothing was changed." in shown
     assert node.seen == []
     code, shown = terminal("model", "rm", "smollm2", typed=b"y\n")

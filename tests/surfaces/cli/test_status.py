@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import msgspec
+import pytest
 
 from relaydesk.core.text import SafeText
 from relaydesk.core.view.node_view import WorkersView
@@ -44,10 +45,35 @@ def test_people_see_what_matters(cli: Any, node: Any) -> None:
     assert "shed is ready · up 1 h 2 min" in out
     for text in ("https://0.0.0.0:8383", "AB:CD:EF", "/state/tls/ca.pem", "● warm", "2 running, 1 waiting"):
         assert text in out
-    assert 'big: "big" needs about 48000 MB' in out
+    assert '  "big" needs about 48000 MB: `relaydesk model fit big` says what would help\n' in out
+    assert "PRIVATE ADDRESS" not in out and "unix:/w" not in out
     assert "warning: the disk is nearly full" in out
     assert "next: free some space" in out
     assert "\x1b" not in out
+
+
+def test_the_page_fits_80_columns(
+    cli: Any, node: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    fill(node)
+    print_ = ":".join(f"{number:02X}" for number in range(32))
+    node.views["meta"] = msgspec.structs.replace(
+        node.views["meta"], fingerprint=print_, ca_path=f"{tmp_path}/state/tls/ca.pem"
+    )
+    alert = Alert("x", "error", SafeText("word " * 40), SafeText("next step " * 20), 1)
+    node.views["alerts"] = AlertsView((alert,))
+    lines = cli("status").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    first = next(at for at, line in enumerate(lines) if "fingerprint" in line)
+    assert (lines[first] + lines[first + 1]).replace(" ", "") == "fingerprint" + print_
+    assert "  CA file     ~/state/tls/ca.pem" in lines
+
+
+def test_a_servers_model_has_no_context_of_ours(cli: Any, node: Any) -> None:
+    far = ModelView("far", "cold", True, SafeText(""), "server", 0, kind="url")
+    node.views["models"] = ModelsView(MemoryView("ram", 1, 1), (far,))
+    assert "far    ○ cold  –        server  –" in cli("status").out
 
 
 def test_no_model_says_how_to_get_one(cli: Any, node: Any) -> None:

@@ -8,25 +8,33 @@ from typing import Any
 import click
 import msgspec
 
-from relaydesk.core.commands import RemoveModel, SetModel
-from relaydesk.core.text import SafeText
-from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
-from relaydesk.surfaces.cli.model.fields import chosen, field_options, parse_pair
-from relaydesk.surfaces.cli.output import say
+from relaydesk.config.kinds import show_duration
+from relaydesk.core.commands import FitModel, RemoveModel, SetModel
+from relaydesk.core.errors import FaultError
+from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.text import SafeText, safe_text
+from relaydesk.core.view.sections import ModelView
+from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node
+from relaydesk.surfaces.cli.model.fields import FIELDS, chosen, field_options, parse_pair
+from relaydesk.surfaces.cli.model.fit import beyond_training
+from relaydesk.surfaces.cli.model.listing import model_named
+from relaydesk.surfaces.cli.output import note, say
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What the node says of a change."""
+    """What the node says of a change. ``old`` and ``spec`` are the model before and after it."""
 
     note: SafeText = SafeText("")
     deleted: tuple[SafeText, ...] = ()
+    old: dict[str, Any] = {}
+    spec: dict[str, Any] = {}
 
 
 @click.command("set")
 @click.argument("name")
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
-@field_options()
+@field_options(defaults=False)
 @attach_option
 def edit(name: str, pairs: tuple[str, ...], attach: Path | None, **options: Any) -> None:
     """Change how the model NAME is run, from its next load on.
@@ -37,8 +45,61 @@ def edit(name: str, pairs: tuple[str, ...], attach: Path | None, **options: Any)
     changes = dict(parse_pair(pair) for pair in pairs) | chosen(options)
     if not changes:
         raise click.UsageError("Nothing to change: give KEY=VALUE or an option.")
-    done = answer(find_node(attach).call(SetModel(name=name, changes=changes)).value or {}, Done)
-    say(f"{name} is changed" + (f": {done.note}" if done.note else ""))
+    node = find_node(attach)
+    before = model_named(node, name)
+    done = answer(node.call(SetModel(name=name, changes=changes)).value or {}, Done)
+    for line in _changed(name, changes, _known(before) | done.old, done.spec):
+        say(line)
+    if done.note:
+        say(f"{name} is loaded as it was: `relaydesk model unload {name}`, and its next load takes this up")
+    if "ctx" in changes:
+        warn_of_context(node, name)
+
+
+def _known(row: ModelView | None) -> dict[str, Any]:
+    """What the list of models shows of a model's settings."""
+    if row is None:
+        return {}
+    shown = ("aliases", "slots", "keep_alive_s", "preload", "host_only")
+    return {"ctx": row.context_length} | {key: getattr(row, key) for key in shown}
+
+
+def _changed(name: str, changes: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """A line for each setting that was given: what it was, where that is known, and what it is."""
+    lines = []
+    for field in FIELDS:
+        if field.key not in changes:
+            continue
+        now = shown(field.key, new.get(field.key, changes[field.key]))
+        was = shown(field.key, old[field.key]) if field.key in old else ""
+        if was == now:
+            lines.append(f"{name}: {field.option} is {now} already")
+        else:
+            lines.append(
+                f"{name}: {field.option} {was} → {now}" if was else f"{name}: {field.option} → {now}"
+            )
+    return lines
+
+
+def shown(key: str, value: Any) -> str:
+    """A setting's value as people type it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value)) or "none"
+    if key == "keep_alive_s":
+        return "the node's" if value is None else "for ever" if value < 0 else show_duration(value)
+    return safe_text(str(value), 120) or "none"
+
+
+def warn_of_context(node: Node, name: str) -> None:
+    """Say on stderr where the context is more than the model was trained for."""
+    try:
+        report = answer(node.call(FitModel(name=name)).value, FitReport)
+    except FaultError:
+        return  # a server's model, or one whose file cannot be read: nothing is known of its training
+    if warning := beyond_training(report):
+        note(f"warning: {warning}")
 
 
 @click.command("rm")
@@ -48,7 +109,9 @@ def edit(name: str, pairs: tuple[str, ...], attach: Path | None, **options: Any)
 def remove(name: str, yes: bool, attach: Path | None) -> None:
     """Forget the model NAME. Its file is deleted only if relaydesk itself wrote it."""
     node = find_node(attach)
-    confirm(f"Remove {name}?", RemoveModel.danger, yes=yes)
+    row = model_named(node, name)
+    if row is not None:  # where there is none, the node says so
+        confirm(f"model rm {name}", f"forgets {row.name}", RemoveModel.danger, yes=yes)
     done = answer(node.call(RemoveModel(name=name)).value or {}, Done)
     say(f"{name} is removed" + ("" if done.deleted else "; no file was deleted"))
     for path in done.deleted:

@@ -38,6 +38,11 @@ class Field:
     help: str
     switch: bool = False
     many: bool = False
+    default: str = ""
+
+    def text(self, *, defaults: bool) -> str:
+        """The line of help, with the default where one is asked for."""
+        return f"{self.help} [default: {self.default}]" if defaults and self.default else self.help
 
 
 class _Parsed(click.ParamType[Any]):
@@ -103,6 +108,8 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(_name(part) for part in text.replace(",", " ").split())
 
 
+_KV_TYPES: Final = ", ".join(get_args(KvType))
+
 FIELDS: Final[tuple[Field, ...]] = (
     Field("aliases", "alias", _names, "NAME", "Another name for it; repeat for more.", many=True),
     Field(
@@ -110,25 +117,49 @@ FIELDS: Final[tuple[Field, ...]] = (
         "ctx",
         _whole(0, 1 << 22),
         "TOKENS",
-        "What one request can use; 0: the model's own, at most 4096.",
+        "What one request can use; 0 is what the model was trained for, at most 4096.",
+        default="0",
     ),
-    Field("slots", "slots", _whole(1, 64), "N", "Requests that run at once [4]."),
-    Field("kv_k", "kv-k", _kv_type, "TYPE", "Type of the cache's keys [f16]; q8_0 halves it."),
-    Field("kv_v", "kv-v", _kv_type, "TYPE", "Type of the cache's values [f16]."),
+    Field("slots", "slots", _whole(1, 64), "N", "Requests that run at once.", default="4"),
+    Field(
+        "kv_k",
+        "kv-k",
+        _kv_type,
+        "TYPE",
+        f"Type of the cache's keys: {_KV_TYPES}. q8_0 halves it.",
+        default="f16",
+    ),
+    Field("kv_v", "kv-v", _kv_type, "TYPE", "Type of the cache's values, one of the same.", default="f16"),
     Field("template", "template", _path, "FILE", "Chat template (Jinja) in place of the model's own."),
     Field("projector", "projector", _path, "FILE", "Projector (mmproj) for a model that takes images."),
     Field("draft", "draft", _path, "FILE", "Small model that drafts tokens for this one."),
-    Field("gpu_layers", "gpu-layers", _whole(-1, 100_000), "N", "Layers on the GPU; -1: as many as fit."),
+    Field(
+        "gpu_layers",
+        "gpu-layers",
+        _whole(-1, 100_000),
+        "N",
+        "Layers on the GPU; -1 is as many as fit.",
+        default="-1",
+    ),
     Field(
         "keep_alive_s",
         "keep-alive",
         _keep_alive,
-        "15m|0|-1",
-        "How long it stays loaded when idle; -1: for ever.",
+        "TIME",
+        "How long it stays loaded when idle: 15m, 0 or forever.",
+        default="RELAY_KEEP_ALIVE",
     ),
-    Field("preload", "preload", _word, "", "Load it when the node starts.", switch=True),
-    Field("spill", "spill", _word, "", "Let layers that no GPU has room for run from RAM.", switch=True),
-    Field("host_only", "host-only", _word, "", "Never leave this machine, not even as a shard.", switch=True),
+    Field("preload", "preload", _word, "", "Load it when the node starts.", switch=True, default="no"),
+    Field(
+        "spill",
+        "spill",
+        _word,
+        "",
+        "Let layers that no GPU has room for run from RAM.",
+        switch=True,
+        default="yes",
+    ),
+    Field("host_only", "host-only", _word, "", "Never leave this machine.", switch=True, default="no"),
     Field("path", "path", _path, "FILE", "Where its file is, after it was moved."),
     Field("url", "url", str, "URL", "For a model on another server: where that is."),
     Field("url_model", "url-model", str, "NAME", "For a model on another server: its name there."),
@@ -138,8 +169,11 @@ BY_OPTION: Final[Mapping[str, Field]] = {
 }
 
 
-def field_options(*, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
-    """Options for all fields but those of ``without``; `chosen` turns what was given into changes."""
+def field_options(*, without: frozenset[str] = frozenset(), defaults: bool = True) -> Callable[[F], F]:
+    """Options for all fields but those of ``without``; `chosen` turns what was given into changes.
+
+    ``defaults``: the help says what counts where the option is not given, which for a change is nothing.
+    """
 
     def decorate(command: F) -> F:
         for field in reversed(FIELDS):
@@ -147,7 +181,7 @@ def field_options(*, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
                 continue
             flag = f"--{field.option}" + (f"/--no-{field.option}" if field.switch else "")
             if field.switch:
-                option = click.option(flag, field.key, default=None, help=field.help)
+                option = click.option(flag, field.key, default=None, help=field.text(defaults=defaults))
             else:
                 option = click.option(
                     flag,
@@ -156,7 +190,7 @@ def field_options(*, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
                     metavar=field.metavar,
                     multiple=field.many,
                     default=None,
-                    help=field.help,
+                    help=field.text(defaults=defaults),
                 )
             command = option(command)
         return command

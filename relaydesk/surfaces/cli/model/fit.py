@@ -27,7 +27,6 @@ _NAMES: Final = {
     "margin": "margin",
 }
 _WIDEST: Final = 72
-_LABEL: Final = 6
 
 
 @click.command()
@@ -51,7 +50,7 @@ def _lines(report: FitReport) -> list[str]:
     name = safe_text(report.model)
     verdict, tone = _verdict(report)
     lines = [f"{mark(tone)} {paint(name, 'bold')} {paint(verdict, tone)}", ""]
-    lines += bars(report, min(_WIDEST, columns() - _LABEL - 24))
+    lines += bars(report, _WIDEST)
     amounts = [_amount(part.mib, report) for part in report.components]
     wide = max(map(len, amounts), default=0)
     rows = [
@@ -98,19 +97,23 @@ def _amount(mib: int, report: FitReport) -> str:
     return amount(mib, report.need_mib)
 
 
-def bars(report: FitReport, columns: int) -> list[str]:
-    """Need and room on one scale: what is needed by component, what is free of all there is."""
-    columns = max(10, columns)
-    scale = max(report.need_mib, report.total_mib, 1)
-    lengths = shares([part.mib for part in report.components], round(report.need_mib * columns / scale))
-    need = "".join(fill * length for fill, length in zip(_FILLS, lengths, strict=False))
-    total = max(1, round(report.total_mib * columns / scale)) if report.total_mib else 0
-    free = min(total, round(report.free_mib * columns / scale))
-    room = "─" * (total - free) + "━" * free
+def bars(report: FitReport, length: int) -> list[str]:
+    """Need and room on one scale: what is needed by component, what is free of all there is.
+
+    ``length`` cells, or as many as the terminal has for them.
+    """
     there = f"{_amount(report.free_mib, report)} of {_amount(report.total_mib, report)}"
+    room = columns() - len("  needs ") - 1 - len(there)
+    length = max(10, min(length, room))
+    scale = max(report.need_mib, report.total_mib, 1)
+    lengths = shares([part.mib for part in report.components], round(report.need_mib * length / scale))
+    need = "".join(fill * count for fill, count in zip(_FILLS, lengths, strict=False))
+    total = max(1, round(report.total_mib * length / scale)) if report.total_mib else 0
+    free = min(total, round(report.free_mib * length / scale))
+    memory = "─" * (total - free) + "━" * free
     return [
-        f"  {paint('needs', 'dim')} {need.ljust(columns)} {_amount(report.need_mib, report)}",
-        f"  {paint('free ', 'dim')} {room.ljust(columns)} {there}",
+        f"  {paint('needs', 'dim')} {need.ljust(length)} {_amount(report.need_mib, report)}",
+        f"  {paint('free ', 'dim')} {memory.ljust(length)} {there}",
     ]
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from relaydesk.core.errors import PeerError
-from relaydesk.core.view.sections import MemoryView, ModelsView, ModelView, Section
+from relaydesk.core.text import safe_text
+from relaydesk.core.view.sections import JobsView, MemoryView, ModelsView, ModelView, Section
 from relaydesk.surfaces.cli.attach import Node, attach_option, find_node, json_option, read
-from relaydesk.surfaces.cli.output import ago, mark, mib, paint, print_json, say, table
-from relaydesk.surfaces.cli.status import STATE_TONE
+from relaydesk.surfaces.cli.output import ago, home, mark, mib, paint, print_json, say, table, wrap
+from relaydesk.surfaces.cli.status import STATE_TONE, JobRow, job_lines, reason
 from relaydesk.surfaces.control.routes import VIEWS
 
 
@@ -19,22 +20,48 @@ from relaydesk.surfaces.control.routes import VIEWS
 @attach_option
 def listing(as_json: bool, attach: Path | None) -> None:
     """All registered models, and the memory they compete for."""
-    found = models_view(find_node(attach))
+    node = find_node(attach)
+    found = models_view(node)
     if as_json:
         print_json(found)
         return
+    scale = max((row.need_mib for row in found.models), default=0)
     if not found.models:
         say("No model yet. Get one: `relaydesk model pull smollm2`")
     else:
         head = ("MODEL", "STATE", "NEED", "CONTEXT", "SLOTS", "QUANT", "KEPT", "SOURCE")
-        for line in table(head, [_row(row) for row in found.models], indent=""):
+        rows = [_row(row, scale) for row in found.models]
+        for line in table(head, rows, indent="", shrink=(7, 0), left=(7,)):
             say(line)
     for row in found.models:
         if row.fault is not None:
-            say(f"{row.name}: {row.fault.message}" + (f". Next: {row.fault.hint}" if row.fault.hint else ""))
+            lines = wrap(reason(row.name, row.fault.message, row.fault.hint, row.kind), "  ", "")
         elif row.fit_reason and not row.fits:
-            say(f"{row.name}: {row.fit_reason}")
-    say(_memory(found.memory))
+            lines = wrap(reason(row.name, row.fit_reason, "", row.kind), "  ", "")
+        else:
+            continue
+        for line in lines:
+            say(line)
+    for line in job_lines(running_jobs(node)):
+        say(line)
+    say(_memory(found.memory, scale))
+
+
+def model_named(node: Node, name: str) -> ModelView | None:
+    """The model of this name or alias, None where there is none."""
+    rows = models_view(node).models
+    return next((row for row in rows if name in (row.name, *row.aliases)), None)
+
+
+def running_jobs(node: Node) -> list[JobRow]:
+    """Pulls and loads under way, newest first."""
+    section = read(node.get(f"{VIEWS}/jobs"), Section[JobsView])
+    jobs = section.value.jobs if section.value is not None else ()
+    return [
+        JobRow(job.kind, safe_text(job.subject), job.done, job.total, job.rate_per_s, job.note)
+        for job in jobs
+        if job.state == "running"
+    ]
 
 
 def models_view(node: Node) -> ModelsView:
@@ -46,11 +73,11 @@ def models_view(node: Node) -> ModelsView:
     return section.value
 
 
-def _row(row: ModelView) -> tuple[str, ...]:
+def _row(row: ModelView, scale: int) -> tuple[str, ...]:
     tone = STATE_TONE.get(row.state, "plain")
     state = row.state if row.progress is None else f"{row.state} {row.progress:.0%}"
     name = row.name + (f" ({', '.join(row.aliases)})" if row.aliases else "")
-    need = mib(row.need_mib) if row.need_mib else "–"
+    need = mib(row.need_mib, scale) if row.need_mib else "–"
     return (
         name,
         f"{mark(tone)} {paint(state, tone)}",
@@ -59,7 +86,7 @@ def _row(row: ModelView) -> tuple[str, ...]:
         str(row.slots or "–"),
         row.quantization or "–",
         _kept(row.keep_alive_s),
-        row.source or row.kind,
+        home(row.source) or row.kind,
     )
 
 
@@ -67,7 +94,13 @@ def _kept(seconds: int) -> str:
     return "for ever" if seconds < 0 else "not" if seconds == 0 else ago(seconds)
 
 
-def _memory(memory: MemoryView) -> str:
+def _memory(memory: MemoryView, scale: int) -> str:
     named = {"gpu": "GPU memory", "ram": "RAM", "setting": "memory (RELAY_HOST_MEMORY_MB)"}
     what = named.get(memory.source, "memory")
-    return paint(f"{what}: {mib(memory.free_mib)} free of {mib(memory.total_mib)}; ~ is an estimate", "dim")
+    # In the unit of the needs above: what is compared is said in one unit.
+    free, total = (
+        (mib(memory.free_mib, scale), mib(memory.total_mib, scale))
+        if not scale or scale >= 10 * 1024
+        else (f"{memory.free_mib} MiB", f"{memory.total_mib} MiB")
+    )
+    return paint(f"{what}: {free} free of {total}; ~ is an estimate", "dim")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from relaydesk.core.commands import LoadModel, UnloadModel
+from relaydesk.core.errors import FaultError, LocalError
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
 from relaydesk.surfaces.cli.follow import follow
 from relaydesk.surfaces.cli.model.edit import Done
@@ -19,10 +20,21 @@ from relaydesk.surfaces.cli.output import say
 def load(name: str, attach: Path | None) -> None:
     """Load the model NAME now, and wait until it answers."""
     node = find_node(attach)
-    outcome = node.call(LoadModel(name=name))
-    if outcome.job:
-        follow(node, outcome.job, resumes="the same command loads it again")
+    try:
+        outcome = node.call(LoadModel(name=name))
+        if outcome.job:
+            follow(node, outcome.job, resumes="the same command loads it again")
+    except FaultError as error:
+        raise _with_next_step(error, name) from None
     say(f"{name} is warm")
+
+
+def _with_next_step(error: FaultError, name: str) -> FaultError:
+    """The body of the refusal is the same for every front; what to do about it here is the report."""
+    fault = error.fault
+    if fault.code != "model_unavailable" or fault.hint or "needs about" not in fault.message:
+        return error
+    return LocalError(fault.code, fault.message, f"`relaydesk model fit {name}` says what would help")
 
 
 @click.command()

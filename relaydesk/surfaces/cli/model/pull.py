@@ -9,10 +9,14 @@ import click
 
 from relaydesk.core.commands import PullModel
 from relaydesk.core.pool.reference import SmolRef, parse_reference
-from relaydesk.surfaces.cli.attach import attach_option, find_node
+from relaydesk.core.view.sections import JobsView, JobView, Section
+from relaydesk.surfaces.cli.attach import Node, attach_option, find_node, read
 from relaydesk.surfaces.cli.follow import follow
+from relaydesk.surfaces.cli.model.edit import warn_of_context
 from relaydesk.surfaces.cli.model.fields import chosen, field_options, name_option
-from relaydesk.surfaces.cli.output import say
+from relaydesk.surfaces.cli.model.listing import models_view
+from relaydesk.surfaces.cli.output import note, say
+from relaydesk.surfaces.control.routes import VIEWS
 
 
 @click.command()
@@ -27,12 +31,39 @@ def pull(reference: str, name: str | None, attach: Path | None, **options: Any) 
     hf:OWNER/REPO/FILE.gguf.
     """
     wanted = parse_reference(reference)
+    changes = chosen(options)
     node = find_node(attach)
-    outcome = node.call(PullModel(reference=str(wanted), name=name or "", changes=chosen(options)))
+    # Asked for with settings or a name it is another registration; the download itself is shared anyway.
+    running = None if name or changes else _running(node, str(wanted))
+    if running is not None:
+        note(f"{wanted} is being pulled already: this shows how far it is")
+        job_id = running
+    else:
+        job_id = node.call(PullModel(reference=str(wanted), name=name or "", changes=changes)).job
     resumes = (
         "the same command starts it again from the beginning"
         if isinstance(wanted, SmolRef)
         else "the same command goes on where it stopped"
     )
-    job = follow(node, outcome.job, resumes=resumes)
-    say(f"{job.subject}: {job.note or 'it is registered'}")
+    job = follow(node, job_id, resumes=resumes)
+    say(_result(job))
+    if "ctx" in changes:
+        for row in models_view(node).models:
+            if row.source == str(wanted) and (not name or row.name == name):
+                warn_of_context(node, row.name)
+
+
+def _result(job: JobView) -> str:
+    """What came of it, by the note that the node left."""
+    if not job.note or job.note.startswith("registered"):
+        return f"{job.subject} is {job.note or 'registered'}"
+    return str(job.note) if job.note.startswith(f"{job.subject} ") else f"{job.subject}: {job.note}"
+
+
+def _running(node: Node, reference: str) -> str | None:
+    """The job that pulls the same already."""
+    section = read(node.get(f"{VIEWS}/jobs"), Section[JobsView])
+    for job in section.value.jobs if section.value is not None else ():
+        if (job.kind, job.state, job.subject.lower()) == ("pull", "running", reference.lower()):
+            return job.id
+    return None

@@ -82,7 +82,7 @@ def test_what_is_said(cli: Any, node: Any, changes: dict[str, Any], text: str) -
 
 def test_every_line_fits_80_columns(cli: Any, node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    node.answer(FitModel, report(reason="word " * 60, trained_ctx=4096, total_mib=24_064, need_mib=9_999))
+    node.answer(FitModel, report(reason="word " * 60, trained_ctx=4096, total_mib=24_064, free_mib=22_064))
     lines = cli("model", "fit", "qwen3-8b").out.splitlines()
     assert max(map(len, lines)) <= 80
 

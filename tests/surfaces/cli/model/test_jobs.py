@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import pty
 import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from relaydesk.core.commands import CancelJob, LoadModel, Outcome, PullModel
 from relaydesk.core.errors import PeerError
 from relaydesk.core.text import SafeText
-from relaydesk.core.view.sections import JobView
+from relaydesk.core.view.sections import FaultView, JobView
 from relaydesk.engine.jobs import Job
 from relaydesk.surfaces.cli.follow import progress_line
+from relaydesk.surfaces.control import light
 
 Work = Callable[[Job], Awaitable[None]]
 
@@ -55,9 +60,9 @@ def test_pull_follows_to_the_end(cli: Any, node: Any) -> None:
     runs(node, PullModel, "pull", three_steps)
     result = cli("model", "pull", "HF:owner/repo:Q4_0", "--name", "mine", "--ctx", "1024", "--preload")
     assert result.code == 0
-    assert result.out == "hf:owner/repo:Q4_0: registered as mine\n"
+    assert result.out == "hf:owner/repo:Q4_0 is registered as mine\n"
     assert node.seen == [PullModel("hf:owner/repo:Q4_0", "mine", {"ctx": 1024, "preload": True})]
-    assert "hf:owner/repo:Q4_0   10%  10.0 MiB of 100.0 MiB  5.0 MiB/s  18 s left\n" in result.err
+    assert "hf:owner/repo:Q4_0   10%  10.0 of 100.0 MiB  5.0 MiB/s  18 s left\n" in result.err
 
 
 def test_a_job_that_ended_before_anybody_looked(cli: Any, node: Any) -> None:
@@ -98,7 +103,51 @@ def test_the_node_goes_away(cli: Any, node: Any, monkeypatch: pytest.MonkeyPatch
     runs(node, PullModel, "pull", ends_the_node)
     result = cli("model", "pull", "smollm2")
     assert (result.code, result.out) == (3, "")
-    assert result.err.endswith(f"no node answers at {node.socket}: start one with `relaydesk serve`\n")
+    assert result.err.endswith(
+        "relaydesk: the node went away during the pull of smollm2: start it again with `relaydesk serve`; "
+        "then the same command starts it again from the beginning\n"
+    )
+
+
+def test_a_pull_under_way_is_joined_and_not_started_twice(cli: Any, node: Any) -> None:
+    async def slow(job: Job) -> None:
+        job.progress(1, 2)
+        await asyncio.sleep(1.0)
+        job.progress(2, 2, 0, "smollm2 is registered already")
+
+    runs(node, PullModel, "pull", slow)
+    light.request(node.socket, "POST", "/commands/pull-model", b'{"reference":"smollm2"}')
+    result = cli("model", "pull", "smollm2")
+    assert (result.code, result.out) == (0, "smollm2 is registered already\n")
+    assert "smollm2 is being pulled already: this shows how far it is\n" in result.err
+    assert node.seen == [PullModel("smollm2")]
+    # With a name it is a registration of its own.
+    assert cli("model", "pull", "smollm2", "--name", "other").code == 0
+    assert len(node.seen) == 2
+
+
+def test_what_is_under_way_is_shown(cli: Any, node: Any) -> None:
+    runs(node, PullModel, "pull", never_ends)
+    light.request(node.socket, "POST", "/commands/pull-model", b'{"reference":"hf:owner/repo"}')
+    for args in (("status",), ("model", "list")):
+        out = cli(*args).out
+        assert "UNDER WAY" in out
+        assert "▲ pull hf:owner/repo  1.0 MiB" in out
+    assert [job["subject"] for job in cli("status", "--json").json["jobs"]] == ["hf:owner/repo"]
+
+
+def test_a_model_that_does_not_fit_gets_the_next_step(cli: Any, node: Any) -> None:
+    async def refuse(_command: Any) -> Outcome:
+        fault = FaultView("model_unavailable", SafeText('"big" needs about 9000 MB and there is less'))
+        return Outcome(ok=False, fault=fault)
+
+    node.answers[LoadModel] = refuse
+    result = cli("model", "load", "big")
+    assert result.code == 1
+    assert result.err == (
+        'relaydesk: "big" needs about 9000 MB and there is less: `relaydesk model fit big` says what would '
+        "help\n"
+    )
 
 
 def test_an_interrupt_stops_the_job(node: Any) -> None:
@@ -122,25 +171,36 @@ def test_an_interrupt_stops_the_job(node: Any) -> None:
     assert isinstance(node.seen[-1], CancelJob)
 
 
-@pytest.mark.parametrize(("answer", "goes_on"), [(b"n\n", True), (b"y\n", False)])
+@pytest.mark.parametrize(
+    ("answer", "goes_on"), [(b"n\n", True), (b"y\n", False), (b"\x03", False)], ids=["no", "yes", "interrupt"]
+)
 def test_an_interrupt_on_a_terminal_asks(node: Any, answer: bytes, goes_on: bool) -> None:
     runs(node, PullModel, "pull", never_ends)
     terminal, theirs = pty.openpty()
     command = [sys.executable, "-m", "relaydesk", "model", "pull", "hf:owner/repo"]
-    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    child = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=lambda: _own(theirs)
+    )
     os.close(theirs)
     _until(terminal, b"1.0 MiB")
-    child.send_signal(signal.SIGINT)
-    _until(terminal, b"Stop it? [Y/n]: ")
+    os.write(terminal, b"\x03")
+    _until(terminal, b"Stop the pull of hf:owner/repo? (n: it goes on in the node) [Y/n]: ")
+    time.sleep(0.3)  # an interrupt that comes before Python waits for a line is seen only with the next key
     os.write(terminal, answer)
     shown = _until(terminal, None)
     os.close(terminal)
     assert child.wait(10) == 1
     state = node.jobs.view().jobs[0].state
     if goes_on:
-        assert (state, b"It goes on in the node" in shown) == ("running", True)
+        assert (state, b"It goes on: `relaydesk status` shows how far it is" in shown) == ("running", True)
     else:
         assert (state, b"the same command goes on where it stopped" in shown) == ("cancelled", True)
+
+
+def _own(terminal: int) -> None:
+    """Make a terminal this process's own, so that ^C on it interrupts."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def _until(terminal: int, wanted: bytes | None) -> bytes:
@@ -161,20 +221,33 @@ def _until(terminal: int, wanted: bytes | None) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("changes", "line"),
+    ("changes", "room", "line"),
     [
-        ({"done": 0, "total": 0}, "x"),
-        ({"done": 3 << 20, "total": 0, "rate_per_s": 1 << 20}, "x  3.0 MiB  1.0 MiB/s"),
-        ({"done": 1, "total": 2}, "x  " + "█" * 14 + "░" * 14 + "   50%  1 B of 2 B"),
+        ({"done": 0, "total": 0}, 79, "x"),
+        ({"done": 3 << 20, "total": 0, "rate_per_s": 1 << 20}, 79, "x  3.0 MiB  1.0 MiB/s"),
+        ({"done": 1, "total": 2}, 79, "x  " + "█" * 14 + "░" * 14 + "   50%  1 of 2 B"),
+        ({"done": 1, "total": 2}, 0, "x   50%  1 of 2 B"),
         (
             {"done": 9, "total": 2, "note": SafeText("checking")},
-            "x  " + "█" * 28 + "  100%  9 B of 2 B  checking",
+            79,
+            "x  " + "█" * 28 + "  100%  9 of 2 B  checking",
         ),
-        ({"kind": "load", "done": 250, "total": 1000}, "x  " + "█" * 7 + "░" * 21 + "   25%"),
+        ({"kind": "load", "done": 250, "total": 1000}, 79, "x  " + "█" * 7 + "░" * 21 + "   25%"),
+        ({"done": 1, "total": 2}, 30, "x  ██████░░░░░   50%  1 of 2 B"),
+        ({"done": 1, "total": 2}, 12, "x   50%  1 …"),
     ],
 )
-def test_progress_lines(changes: dict[str, Any], line: str) -> None:
+def test_progress_lines(changes: dict[str, Any], room: int, line: str) -> None:
     job = JobView(
         **{"id": "j", "kind": "pull", "subject": "x", "state": "running", "started_at_ms": 0, **changes}
     )
-    assert progress_line(job) == line
+    assert progress_line(job, room) == line
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 1 << 40), st.integers(0, 1 << 40), st.integers(0, 1 << 30), st.integers(20, 120))
+def test_a_line_of_progress_never_wraps(done: int, total: int, rate: int, room: int) -> None:
+    job = JobView(
+        "j", "pull", "hf:owner/a-long-repository", "running", 0, done, total, rate, SafeText("downloading")
+    )
+    assert len(progress_line(job, room)) <= room
