@@ -19,7 +19,8 @@ def make_app(hub: Hub) -> web.Application:
     app = web.Application(
         middlewares=[with_errors, with_key],
         client_max_size=hub.max_body,
-        handler_args={"logger": server_logger()},
+        # Bodies are decompressed by `read_body`, bounded and off the loop; aiohttp would do neither.
+        handler_args={"logger": server_logger(), "auto_decompress": False},
     )
     app[HUB] = hub
     app.router.add_get("/healthz", healthz)
