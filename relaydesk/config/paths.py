@@ -110,6 +110,11 @@ def candidates(
     return tuple(found.values())
 
 
+def model_cache(env: Mapping[str, str]) -> Path:
+    """Where the demo keeps its model between runs, and a pull of the same model looks first."""
+    return _xdg(env, "XDG_CACHE_HOME", ".cache") / APP / "models"
+
+
 def _own_sockets(state: Path, runtime: Path) -> list[Path]:
     """Where the node of a state directory listens (the first), then where it would under another login.
 

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from relaydesk.config.paths import model_cache
 from relaydesk.core.text import safe_piece, safe_text
 from relaydesk.surfaces.control import light
 
@@ -65,7 +66,7 @@ class Demo:
         """Fetch the model, chat once over TLS with the hub's CA and key, and say what was seen."""
         status = self._status()
         url = str(status["listening"][0])
-        self._say(f"node {status['node']} listens on {url}, CA {status['fingerprint'][:23]}…")
+        self._say(f"node {status['node']} listens on {url}, CA {status['fingerprint'][:11]}…")
         self._pull()
         model = self._model_name()
         key = self._command("show-default-key", {})["key"]
@@ -75,7 +76,7 @@ class Demo:
         record = self._command("show-request", {"id": request_id})
         self._say(
             f"\n\n{usage['completion_tokens']} tokens at {record['tokens_per_s']} tokens/s; load "
-            f"{record['load_ms']} ms, first token {record['first_token_ms']} ms (request {request_id})"
+            f"{record['load_ms']} ms, first token {record['first_token_ms']} ms\nrequest {request_id}"
         )
         refused = self._wrong_key(url, context)
         self._say(f"a wrong key is refused with {refused}")
@@ -94,7 +95,7 @@ class Demo:
 
     def _start(self) -> None:
         # Pulled once, kept for the next demo; everything else is gone when it ends.
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relaydesk" / "models"
+        cache = model_cache(os.environ)
         env = {name: value for name, value in os.environ.items() if not name.startswith("RELAY_")}
         env |= {
             "RELAY_STATE_DIR": str(self._dir / "state"),
@@ -156,7 +157,7 @@ class Demo:
         _, raw = light.request(self._socket, "POST", f"/commands/{name}", body, timeout=ANSWER_S)
         outcome = json.loads(raw)
         if not outcome.get("ok"):
-            raise DemoFailedError(f"{name} failed: {outcome.get('fault', outcome)}")
+            raise DemoFailedError(f"{name} failed: {_sentence(outcome.get('fault') or outcome.get('error'))}")
         return outcome["job"] if outcome.get("job") else outcome["value"]
 
     def _pull(self) -> None:
@@ -178,7 +179,7 @@ class Demo:
             if view["state"] == "done":
                 return
             if view["state"] in ("failed", "cancelled"):
-                raise DemoFailedError(f"fetching {REFERENCE} failed: {view.get('fault')}")
+                raise DemoFailedError(_sentence(view.get("fault")))
         raise DemoFailedError("the node went away while fetching")
 
     def _model_name(self) -> str:
@@ -206,7 +207,7 @@ class Demo:
             )
             response = connection.getresponse()
             if response.status != 200:
-                raise DemoFailedError(f"the chat was answered with {response.status}: {response.read()!r}")
+                raise DemoFailedError(f"the chat was answered with {response.status}: {_said(response)}")
             answer, usage = "", None
             for chunk in _events(response):
                 if "error" in chunk:
@@ -235,6 +236,22 @@ def _connect(url: str, context: ssl.SSLContext) -> http.client.HTTPSConnection:
     parts = urlsplit(url)
     assert parts.hostname is not None
     return http.client.HTTPSConnection(parts.hostname, parts.port, context=context, timeout=ANSWER_S)
+
+
+def _sentence(fault: Any) -> str:
+    """A fault as the command line says it."""
+    if not isinstance(fault, dict) or not fault.get("message"):
+        return "the node did not say why"
+    message, hint = safe_text(str(fault["message"]), 400), safe_text(str(fault.get("hint") or ""), 400)
+    return f"{message.rstrip('.')}: {hint}" if hint else message
+
+
+def _said(response: http.client.HTTPResponse) -> str:
+    """What an answer that is no stream says was wrong."""
+    try:
+        return _sentence(json.loads(response.read()).get("error"))
+    except (ValueError, AttributeError):
+        return "the answer is no error of ours"
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:

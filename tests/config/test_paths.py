@@ -112,3 +112,10 @@ def test_starting_needs_nothing_heavy() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     if sys.platform == "linux":
         assert ran.stdout.strip() == ""
+
+
+def test_the_model_cache() -> None:
+    assert paths.model_cache({"HOME": "/h"}) == Path("/h/.cache/relaydesk/models")
+    assert paths.model_cache({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == Path("/c/relaydesk/models")
+    relative = {"HOME": "/h", "XDG_CACHE_HOME": "relative"}
+    assert paths.model_cache(relative) == Path("/h/.cache/relaydesk/models")

@@ -54,6 +54,10 @@ def test_once_says_what_it_saw(smollm2: Path, tmp_path: Path) -> None:
     assert report["hub"]["wrong_key_status"] == 401
     assert [name for name in ("relay", "mesh") if report[name]["ok"] is None] == ["relay", "mesh"]
     assert leftovers(temp) == []
+    assert "Next:" not in done.stdout
+    shown = run("--once", TMPDIR=str(temp), XDG_CACHE_HOME=str(tmp_path / "cache")).stdout
+    assert "`relaydesk serve` starts a node of your own" in shown
+    assert max(map(len, shown.partition("asking")[0].splitlines())) <= 80
 
 
 def test_what_fails_is_one_sentence(tmp_path: Path) -> None:

