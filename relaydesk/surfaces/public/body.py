@@ -13,6 +13,9 @@ from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.state import HUB
 
 _ENCODINGS: Final = frozenset({"", "gzip", "deflate"})
+# Nobody sends more than a few. What is left is copied for each, so that hundreds of thousands of empty
+# members, which fit into one body, would take hours.
+_MEMBERS: Final = 64
 
 
 def too_large(limit: int) -> PeerError:
@@ -65,7 +68,7 @@ def _unfold(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding == "deflate" and (body[0] & 0x0F != 8 or int.from_bytes(body[:2]) % 31):
         window = -15
     unfolded = bytearray()
-    while body:
+    for _ in range(_MEMBERS):
         stream = zlib.decompressobj(window)
         try:
             unfolded += stream.decompress(body, limit + 1 - len(unfolded))
@@ -76,7 +79,9 @@ def _unfold(body: bytes, encoding: str, limit: int) -> bytes:
         if not stream.eof:
             raise _damaged()
         body = stream.unused_data if encoding == "gzip" else b""
-    return bytes(unfolded)
+        if not body:
+            return bytes(unfolded)
+    raise _damaged()
 
 
 def _damaged() -> PeerError:

@@ -20,7 +20,7 @@ def bind(listen: Listen) -> list[socket.socket]:
     if listen.host:
         addresses = _addresses(listen)
         # With port 0 a second socket would get another port: then one address must do.
-        return [_bind_one(*each, listen) for each in (addresses if listen.port else addresses[:1])]
+        return _bind_all(addresses if listen.port else addresses[:1], listen)
     # Every interface: one dual-stack socket where IPv6 exists, else IPv4 alone.
     if socket.has_dualstack_ipv6():
         try:
@@ -34,6 +34,21 @@ def bind(listen: Listen) -> list[socket.socket]:
             sock.setblocking(False)
             return [sock]
     return [_bind_one(socket.AF_INET, ("", listen.port), listen)]
+
+
+def _bind_all(
+    addresses: list[tuple[socket.AddressFamily, tuple[str, int]]], listen: Listen
+) -> list[socket.socket]:
+    """All or none: a socket left open would hold the port for nobody."""
+    bound: list[socket.socket] = []
+    try:
+        for family, address in addresses:
+            bound.append(_bind_one(family, address, listen))
+    except BaseException:
+        for sock in bound:
+            sock.close()
+        raise
+    return bound
 
 
 def _addresses(listen: Listen) -> list[tuple[socket.AddressFamily, tuple[str, int]]]:
