@@ -47,7 +47,7 @@ ACTIONS: Final = (
         "models",
         cli="relaydesk model pull ANSWER",
         command=PullModel,
-        ask="smollm2, or hf:OWNER/REPO:QUANT",
+        ask="reference",
         footer=57,
     ),
     Action(
@@ -70,7 +70,7 @@ ACTIONS: Final = (
         "models",
         cli="relaydesk model add ANSWER",
         command=AddModel,
-        ask="path of a GGUF file",
+        ask="path",
         footer=34,
     ),
     Action(
@@ -82,7 +82,7 @@ ACTIONS: Final = (
         "models",
         cli="relaydesk model set NAME keep-alive=ANSWER",
         command=SetModel,
-        ask="15m, 2h, 0 or -1",
+        ask="time",
         footer=33,
     ),
     Action(

@@ -59,8 +59,9 @@ def lines(report: FitReport, width: int, *, loaded: bool = False, ascii: bool = 
 
 def _verdict(report: FitReport) -> tuple[str, str]:
     if report.fits:
-        gone = f" once {' and '.join(report.unloads)} is unloaded, by itself" if report.unloads else ""
-        return "ok", f"fits{gone}"
+        names = " and ".join(report.unloads)
+        gone = "is unloaded, by itself" if len(report.unloads) == 1 else "are unloaded, by themselves"
+        return "ok", f"fits once {names} {gone}" if names else "fits"
     if report.ever_fits:
         return "warn", f"does not fit now: {mib(report.need_mib - report.free_mib)} too little is free"
     if report.settings_help:

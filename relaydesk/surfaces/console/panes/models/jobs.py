@@ -51,12 +51,14 @@ def _words(job: JobView, *, percent: bool = False) -> list[str]:
 
 
 def _line(job: JobView, width: int, *, ascii: bool) -> Line:
-    head = f"{MARKS['info']} {job.kind} {fit(job.subject, min(cells(job.subject), _SUBJECT))}  "
+    kind = f"{MARKS['info']} {job.kind} "
+    most = min(_SUBJECT, max(1, width - cells(kind) - _LEAST_GAUGE - 2))
+    head = f"{kind}{fit(job.subject, min(cells(job.subject), most))}  "
     words = ", ".join(_words(job))
     tail = f"  {words}" if words else ""
     room = width - cells(head) - cells(tail)
     if room < _LEAST_GAUGE:
-        tail = f"  {fit(words, max(0, width - cells(head) - _LEAST_GAUGE - 2)).rstrip()}"
-        room = max(_LEAST_GAUGE, width - cells(head) - cells(tail))
+        tail = f"  {fit(words, max(0, width - cells(head) - _LEAST_GAUGE - 2))}".rstrip()
+        room = width - cells(head) - cells(tail)
     share = job.done / job.total if job.total else None
     return (Span(head, "info"), *gauge(share, min(room, 40), ascii=ascii), Span(tail, "dim"))

