@@ -22,7 +22,6 @@ from relaydesk.core.commands import (
     Stop,
 )
 from relaydesk.core.errors import LocalError
-from relaydesk.core.tls.names import parse_name
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.jobs import JobBoard
 
@@ -96,10 +95,9 @@ class NodeCommands:
         waiting = tuple(key for key in changes.needs_restart if key not in flags)
         settings = merge(old.settings, fresh.settings)
         settings = dataclasses.replace(settings, **{key: getattr(old.settings, key) for key in flags})
-        origins = {**fresh.origins, **flags}
-        tls = self._node.tls
-        if tls is not None and "tls_names" in applied:
-            await tls.rename([parse_name(each) for each in settings.tls_names])
+        # What waits for a restart keeps its old value, and so where that came from.
+        kept = {key: old.origins[key] for key in waiting if key in old.origins}
+        origins = {**fresh.origins, **kept, **flags}
         self._node.apply(Loaded(settings, origins, fresh.warnings, old.config_file))
         return Outcome(ok=True, value={"applied": list(applied), "needs_restart": list(waiting)})
 
