@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from relaydesk.config.load import DEFAULT_ORIGIN, Loaded
-from relaydesk.config.model import BY_KEY, SETTINGS, Setting
+from relaydesk.config.model import BY_KEY, SETTINGS, Setting, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,19 @@ def shown(loaded: Loaded) -> tuple[Shown, ...]:
 def value_text(loaded: Loaded, key: str) -> str:
     """One value as text that reads back as the same value; a secret as ``(set)`` or empty."""
     return _value(BY_KEY[key], loaded)
+
+
+def settings_of(values: Mapping[str, str]) -> Settings:
+    """Settings out of values as they are shown, by name; secrets and what cannot be read keep defaults."""
+    found: dict[str, Any] = {}
+    for item in SETTINGS:
+        if item.secret or item.name not in values:
+            continue
+        try:
+            found[item.key] = item.kind.parse(values[item.name])
+        except ValueError:
+            continue  # a node of another version may know other values
+    return dataclasses.replace(Settings(), **found)
 
 
 def _value(setting: Setting, loaded: Loaded) -> str:

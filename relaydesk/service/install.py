@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from relaydesk.core.errors import EnvError, LocalError
-from relaydesk.service.unit import MARK, NAME
+from relaydesk.service.unit import NAME, OURS
 
 SYSTEM_DIR: Final = Path("/etc/systemd/system")
 
@@ -82,7 +82,7 @@ def _current(where: Place) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise _failed("read", where, error) from error
-    if not text.startswith(MARK):
+    if not text.startswith(OURS):
         raise LocalError("conflict", f"{where.path} was not written by relaydesk", "move it away first")
     return text
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 NAME: Final = "relaydesk.service"
-# By its first line a unit is known as ours: only such a one is replaced or removed.
-MARK: Final = "# Written by `relaydesk service`; own changes belong into `systemctl edit relaydesk`."
+# By how its first line begins a unit is known as ours: only such a one is replaced or removed.
+OURS: Final = "# Written by `relaydesk service`"
+MARK: Final = f"{OURS}; own changes belong in `systemctl edit relaydesk`."
 GPU_GROUPS: Final = ("render", "video")
 # Work after the drain: streams get their error frame, workers end, the store is closed.
 _STOP_S: Final = 15

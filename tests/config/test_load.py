@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from relaydesk.config.listen import Listen
 from relaydesk.config.load import Loaded, load
 from relaydesk.config.model import SETTINGS, Settings
-from relaydesk.config.show import shown, value_text
+from relaydesk.config.show import settings_of, shown, value_text
 from relaydesk.core.errors import Fault, LocalError
 
 SECRET = "sk-do-not-show-me"
@@ -273,3 +274,12 @@ def test_a_pipe_in_the_place_of_the_file_does_not_hang(toml: Path) -> None:
 def test_a_number_python_does_not_read(toml: Path) -> None:
     fault = refusal(with_file, toml, "threads = " + "9" * 5000)
     assert "too many digits" in fault.message
+
+
+def test_settings_come_back_from_how_they_are_shown() -> None:
+    env = {"RELAY_LISTEN": "127.0.0.1:9", "RELAY_TLS_NAMES": "a.lan,b.lan", "RELAY_KEEP_ALIVE": "forever"}
+    env |= {"RELAY_MODEL_DIR": "/m", "RELAY_API_KEY": "k" * 20, "RELAY_HOST_MEMORY_MB": "512"}
+    loaded = load(env=env)
+    back = settings_of({row.name: row.value for row in shown(loaded)})
+    assert back == dataclasses.replace(loaded.settings, api_key="")
+    assert settings_of({"RELAY_QUEUE": "many", "RELAY_OTHER": "x"}) == Settings()

@@ -28,7 +28,7 @@ def check_engine() -> list[Finding]:
     """The engine library, then the GPUs against what it can use."""
     told = _ask_child()
     if isinstance(told, str):
-        hint = f"{sys.executable} -m pip install --force-reinstall xllamacpp"
+        hint = f"`{sys.executable} -m pip install --force-reinstall xllamacpp`"
         return [Finding("engine", "fail", f"the engine does not start: {told}", hint)]
     usable = [str(safe_text(name, 80)) for name in told.get("gpus", ())]
     version = safe_text(str(told.get("version")), 40)
@@ -52,7 +52,7 @@ def gpu_finding(present: tuple[Gpu, ...], usable: list[str]) -> Finding:
             "GPU",
             "warn",
             f"{gpu.title} is present without a working driver",
-            f"install it, then {install_line(index)}",
+            f"install it, then `{install_line(index)}`",
         )
     if index != "vulkan" and not _glibc_is_new_enough():
         return Finding(
@@ -61,7 +61,7 @@ def gpu_finding(present: tuple[Gpu, ...], usable: list[str]) -> Finding:
             f"{message}; its {index} wheel needs glibc {'.'.join(map(str, _LEAST_GLIBC))} or later",
             "upgrade the system, or build xllamacpp from source",
         )
-    return Finding("GPU", "warn", message, install_line(index))
+    return Finding("GPU", "warn", message, f"`{install_line(index)}`")
 
 
 def _ask_child() -> dict[str, Any] | str:

@@ -84,7 +84,7 @@ def check_state(state: Path) -> Finding:
         return Finding(name, "fail", text, "run relaydesk as that user, or set RELAY_STATE_DIR")
     if mode & 0o022:
         return Finding(
-            name, "fail", f"other users can write to {state} (mode {mode:04o})", f"chmod 700 {state}"
+            name, "fail", f"other users can write to {state} (mode {mode:04o})", f"`chmod 700 {state}`"
         )
     if not os.access(state, os.W_OK | os.X_OK):
         return Finding(name, "fail", f"{state} cannot be written", "make it writable, or set RELAY_STATE_DIR")
@@ -114,11 +114,9 @@ def check_port(listen: Listen, node_runs: bool) -> Finding:
     return Finding("port", "ok", f"{listen} is free")
 
 
-def check_socket(paths: Paths, node_runs: bool) -> Finding:
-    """The control socket's place."""
+def check_socket(paths: Paths) -> Finding:
+    """The control socket's place, where no node answers."""
     path = paths.socket
-    if node_runs:
-        return Finding("node", "ok", "a node is running: see `relaydesk status`")
     if path.is_socket():
         text = f"no node is running; {path} was left by one that ended, and the next start removes it"
         return Finding("node", "ok", text)
@@ -136,14 +134,14 @@ def check_clock(clock: Clock) -> Finding:
     if not now >= _EPOCH or now.year >= _LAST_YEAR:
         return Finding("clock", "fail", text, hint)
     if _TIMESYNC.is_dir() and not (_TIMESYNC / "synchronized").exists():
-        return Finding("clock", "warn", f"{text}, and it is not synchronized", "timedatectl set-ntp true")
+        return Finding("clock", "warn", f"{text}, and it is not synchronized", "`timedatectl set-ntp true`")
     return Finding("clock", "ok", text)
 
 
 def _no_port(listen: Listen, error: OSError, node_runs: bool) -> Finding:
     if error.errno == errno.EADDRINUSE:
         if node_runs:
-            return Finding("port", "ok", f"{listen} is in use, and a node of ours is running")
+            return Finding("port", "ok", f"{listen} is the running node's")
         return Finding(
             "port", "fail", f"{listen} is in use by another program", "end it, or set RELAY_LISTEN"
         )

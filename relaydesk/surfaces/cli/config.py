@@ -8,24 +8,36 @@ import click
 import msgspec
 
 from relaydesk.config.load import DEFAULT_ORIGIN
+from relaydesk.config.paths import resolve
 from relaydesk.config.show import shown
 from relaydesk.core.commands import ShowConfig
 from relaydesk.core.errors import FaultError
-from relaydesk.core.text import SafeText
-from relaydesk.surfaces.cli.attach import answer, attach_option, find_node, json_option
+from relaydesk.core.text import SafeText, safe_text
+from relaydesk.core.view.sections import MetaView, Section
+from relaydesk.surfaces.cli.attach import answer, attach_option, find_node, json_option, read
 from relaydesk.surfaces.cli.lazy import LazyGroup
-from relaydesk.surfaces.cli.output import note, paint, print_json, say, table
+from relaydesk.surfaces.cli.output import home, note, paint, print_json, say, table
 from relaydesk.surfaces.cli.settings import load_settings
 from relaydesk.surfaces.cli.verbs import verb
+from relaydesk.surfaces.control.routes import VIEWS
 
 
 class SettingRow(msgspec.Struct, frozen=True):
-    """One setting. A secret's value says only whether it is set."""
+    """One setting. A secret's value says only whether it is set.
+
+    ``in_force`` is the path that an empty value comes to.
+    """
 
     name: SafeText
     value: SafeText
     origin: SafeText
     help: SafeText = SafeText("")
+    in_force: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The value; in brackets what counts where none was given."""
+        return self.value or (f"({home(safe_text(self.in_force, 400))})" if self.in_force else "")
 
 
 class SettingRows(msgspec.Struct, frozen=True):
@@ -55,7 +67,7 @@ def show(origin: bool, as_json: bool, attach: Path | None) -> None:
             say(line)
         return
     for row in rows:
-        say(paint(f"{row.name.ljust(width)}  {row.value}".rstrip(), "dim" if _is_default(row) else "plain"))
+        say(paint(f"{row.name.ljust(width)}  {row.shown}".rstrip(), "dim" if _is_default(row) else "plain"))
 
 
 @click.command()
@@ -76,17 +88,37 @@ def _settings(attach: Path | None) -> tuple[SettingRow, ...]:
         if error.fault.code != "no_node" or attach is not None:
             raise
         note("no node is running: these are the settings that a start would use")
-        return tuple(
+        loaded = load_settings()
+        rows = tuple(
             SettingRow(SafeText(row.name), SafeText(row.value), SafeText(row.origin), SafeText(row.help))
-            for row in shown(load_settings())
+            for row in shown(loaded)
         )
+        places = resolve(loaded.settings)
+        return _with_places(rows, places.state, places.socket, places.models)
     value = node.call(ShowConfig()).value
-    return answer({"settings": value} if isinstance(value, list) else value, SettingRows).settings
+    rows = answer({"settings": value} if isinstance(value, list) else value, SettingRows).settings
+    meta = read(node.get(f"{VIEWS}/meta"), Section[MetaView]).value
+    if meta is None or not meta.state_dir:
+        return rows
+    state = Path(meta.state_dir)
+    return _with_places(rows, state, node.socket, state / "models")
+
+
+def _with_places(
+    rows: tuple[SettingRow, ...], state: Path, socket: Path, models: Path
+) -> tuple[SettingRow, ...]:
+    places = {"RELAY_STATE_DIR": state, "RELAY_SOCKET": socket, "RELAY_MODEL_DIR": models}
+    return tuple(
+        msgspec.structs.replace(row, in_force=row.value or str(places[row.name]))
+        if row.name in places
+        else row
+        for row in rows
+    )
 
 
 def _cells(row: SettingRow) -> tuple[str, ...]:
     return tuple(
-        paint(text, "dim") if _is_default(row) else text for text in (row.name, row.value, row.origin)
+        paint(text, "dim") if _is_default(row) else text for text in (row.name, row.shown, row.origin)
     )
 
 

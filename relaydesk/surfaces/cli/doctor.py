@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from relaydesk.config.load import Loaded
+from relaydesk.config.show import settings_of
+from relaydesk.core.commands import ShowConfig
 from relaydesk.core.errors import FaultError
-from relaydesk.surfaces.cli.attach import find_node, json_option
-from relaydesk.surfaces.cli.output import Tone, mark, paint, print_json, say
+from relaydesk.core.view.sections import MetaView, ModelsView, Section
+from relaydesk.surfaces.cli.attach import answer, find_node, json_option, read
+from relaydesk.surfaces.cli.config import SettingRows
+from relaydesk.surfaces.cli.output import Tone, mark, paint, print_json, say, wrap
 from relaydesk.surfaces.cli.settings import load_settings
+from relaydesk.surfaces.control.routes import VIEWS
+
+if TYPE_CHECKING:
+    from relaydesk.engine.doctor.finding import Finding
+    from relaydesk.engine.doctor.running import RunningNode
 
 _TONE: Final[dict[str, Tone]] = {"ok": "good", "warn": "warn", "fail": "bad"}
 
@@ -22,18 +32,12 @@ def doctor(as_json: bool) -> None:
     from relaydesk.engine.clock import SystemClock
     from relaydesk.engine.doctor.report import examine
 
-    loaded = _settings()
     found = []
-    for finding in examine(loaded, SystemClock(), node_runs=_node_runs(loaded)):
+    for finding in examine(_settings(), SystemClock(), _running()):
         found.append(finding)
-        if as_json:
-            continue
-        tone = _TONE[finding.level]
-        say(
-            f"{mark(tone)} {paint(finding.level.ljust(4), tone)}  {finding.name.ljust(15)}  {finding.message}"
-        )
-        if finding.hint:
-            say(f"{' ' * 9}next: {finding.hint}")
+        if not as_json:
+            for line in _lines(finding):
+                say(line)
     failed = any(finding.level == "fail" for finding in found)
     if as_json:
         print_json({"ok": not failed, "findings": found})
@@ -48,12 +52,30 @@ def _settings() -> Loaded | FaultError:
         return error
 
 
-def _node_runs(loaded: Loaded | FaultError) -> bool:
-    if isinstance(loaded, FaultError):
-        return False
+def _lines(finding: Finding) -> list[str]:
+    tone = _TONE[finding.level]
+    head = f"{mark(tone)} {paint(finding.level.ljust(4), tone)}  {finding.name.ljust(15)}  "
+    own = str(Path.home())
+    message = finding.message if own == "/" else finding.message.replace(own + "/", "~/")
+    lines = wrap(message, " " * 25, head)
+    return lines + wrap(finding.hint, " " * 15, " " * 9 + "next: ") if finding.hint else lines
+
+
+def _running() -> RunningNode | None:
+    """The running node, asked what it is; None where there is none."""
+    from relaydesk.engine.doctor.running import RunningNode
+
     try:
-        find_node()
+        node = find_node()
     except FaultError as error:
-        # One that is another user's runs all the same.
-        return error.fault.code == "refused"
-    return True
+        nobody = error.fault.code == "no_node" and error.fault.message.startswith("no node is running")
+        # One that is another user's, or does not accept, runs all the same.
+        return None if nobody or error.fault.code == "bad_setting" else RunningNode(fault=error.fault)
+    try:
+        meta = read(node.get(f"{VIEWS}/meta"), Section[MetaView]).value
+        models = read(node.get(f"{VIEWS}/models"), Section[ModelsView]).value
+        rows = answer({"settings": node.call(ShowConfig()).value}, SettingRows).settings
+    except FaultError as error:
+        return RunningNode(node.socket, fault=error.fault)
+    settings = settings_of({str(row.name): str(row.value) for row in rows})
+    return RunningNode(node.socket, meta, settings, models.models if models is not None else ())

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -18,6 +19,8 @@ from relaydesk.surfaces.cli.lazy import LazyGroup
 from relaydesk.surfaces.cli.output import note, say
 from relaydesk.surfaces.cli.settings import load_settings
 from relaydesk.surfaces.cli.verbs import verb
+
+_TEMPORARY: Final = (Path("/tmp"), Path("/var/tmp"))
 
 _user_option = click.option("--user", is_flag=True, help="A service of your own rather than the machine's.")
 
@@ -32,6 +35,7 @@ def service() -> None:
 def print_unit(user: bool) -> None:
     """Print the unit that `install` would write."""
     say(_unit(user).rstrip("\n"))
+    _warn(user)
 
 
 @click.command()
@@ -46,8 +50,7 @@ def install(user: bool) -> None:
     say(f"  {where.manager} enable --now relaydesk")
     if user:
         say("  loginctl enable-linger   # to keep it running while you are logged out")
-    elif closed := _closed_directory(_command()):
-        note(f"warning: the service's own user cannot enter {closed}: install below /opt or /usr/local")
+    _warn(user)
 
 
 @click.command()
@@ -88,9 +91,30 @@ def _groups() -> tuple[str, ...]:
     return tuple(name for name in GPU_GROUPS if name in known)
 
 
-def _closed_directory(command: tuple[str, ...]) -> Path | None:
+def _warn(user: bool) -> None:
+    """Say on stderr why the service would not start, where that can be told."""
+    # A virtual environment's interpreter is a link: the file it leads to must be in reach as well.
+    programs = (Path(_command()[0]), Path(sys.executable).resolve())
+    elsewhere = "install relaydesk below /opt or /usr/local"
+    if not user:
+        elsewhere += ", or use `relaydesk service install --user`"
+    for program in programs:
+        temporary = next((each for each in _TEMPORARY if each in program.parents), None)
+        if temporary is not None:
+            why = "is emptied at each boot" if user else "is another one for the service"
+            note(f"warning: {program} is in {temporary}, which {why}: {elsewhere}")
+            return
+        if not user and (closed := _closed_directory(program)):
+            note(f"warning: the service's own user cannot enter {closed} to start {program}: {elsewhere}")
+            return
+
+
+def _closed_directory(program: Path) -> Path | None:
     """The first directory above the program that another user may not enter."""
-    for directory in reversed(Path(command[0]).resolve().parents):
-        if not directory.stat().st_mode & stat.S_IXOTH:
+    for directory in reversed(program.absolute().parents):
+        try:
+            if not directory.stat().st_mode & stat.S_IXOTH:
+                return directory
+        except OSError:
             return directory
     return None

@@ -33,7 +33,7 @@ def test_an_engine_that_does_not(monkeypatch: pytest.MonkeyPatch, code: str, rea
     assert finding.level == "fail"
     assert reason in finding.message
     assert "\x1b" not in finding.message
-    assert finding.hint.endswith("-m pip install --force-reinstall xllamacpp")
+    assert finding.hint.endswith("-m pip install --force-reinstall xllamacpp`")
 
 
 def test_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,13 +82,13 @@ def test_a_gpu_that_lies_idle_names_the_line() -> None:
     assert finding.message.startswith(
         "NVIDIA L4 and 1 more is present and the installed engine runs on the CPU"
     )
-    assert finding.hint == install_line("cu132")
+    assert finding.hint == f"`{install_line('cu132')}`"
 
 
 def test_a_card_without_a_driver_comes_first() -> None:
     finding = gpu_finding((Gpu("nvidia", 1),), [])
     assert "without a working driver" in finding.message
-    assert finding.hint == f"install it, then {install_line('cu128')}"
+    assert finding.hint == f"install it, then `{install_line('cu128')}`"
 
 
 def test_an_old_c_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,8 @@ def test_an_old_c_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = gpu_finding((Gpu("nvidia", 1, cuda=(12, 8), compute=(8, 6)),), [])
     assert "needs glibc 2.35 or later" in finding.message
     monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
-    assert gpu_finding((Gpu("nvidia", 1, cuda=(12, 8), compute=(8, 6)),), []).hint == install_line("cu128")
+    found = gpu_finding((Gpu("nvidia", 1, cuda=(12, 8), compute=(8, 6)),), [])
+    assert found.hint == f"`{install_line('cu128')}`"
 
 
 def test_nothing_to_do() -> None:

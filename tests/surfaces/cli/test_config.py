@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from relaydesk.config.load import load
@@ -66,3 +67,17 @@ def test_check_refuses_with_code_2(cli: Any, tmp_path: Path) -> None:
     result = cli("--config", path, "config", "check")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("relaydesk: RELAY_QUEUE is 0 (from other.toml:1)")
+
+
+def test_paths_in_force_are_shown_where_none_was_given(cli: Any, node: Any, state_dir: Path) -> None:
+    node.views["meta"] = msgspec.structs.replace(node.views["meta"], state_dir="/var/lib/relaydesk")
+    node.answer(ShowConfig, list(shown(load(env={"RELAY_MODEL_DIR": "/big"}))))
+    out = cli("config", "show").out
+    assert "RELAY_STATE_DIR       (/var/lib/relaydesk)\n" in out
+    assert "RELAY_SOCKET          (~/state/control.sock)\n" in out
+    assert "RELAY_MODEL_DIR       /big\n" in out
+    rows = {row["name"]: row for row in cli("config", "show", "--json").json["settings"]}
+    state = rows["RELAY_STATE_DIR"]
+    assert (state["value"], state["in_force"]) == ("", "/var/lib/relaydesk")
+    node.stop()
+    assert "(~/state/models)" in cli("config", "show", "--origin").out

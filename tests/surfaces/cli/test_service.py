@@ -60,12 +60,47 @@ def test_the_machines_needs_root(
     assert f"use `sudo relaydesk service {verb}`, or add `--user`" in result.err
 
 
+@pytest.fixture
+def nothing_is_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories of tests are below /tmp."""
+    monkeypatch.setattr("relaydesk.surfaces.cli.service._TEMPORARY", ())
+
+
 def test_a_program_the_services_user_cannot_reach(
-    cli: Any, system_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Any, system_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_is_temporary: None
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     tmp_path.chmod(0o700)
     monkeypatch.setattr("sys.executable", str(tmp_path / "bin" / "python"))
-    assert "warning: the service's own user cannot enter /" in cli("service", "install").err
+    for verb in ("install", "print"):
+        err = cli("service", verb).err
+        assert "warning: the service's own user cannot enter /" in err
+        assert "or use `relaydesk service install --user`" in err
+    assert cli("service", "print", "--user").err == ""
     monkeypatch.setattr("sys.executable", "/usr/bin/env")
     assert cli("service", "install").err == ""
+
+
+def test_an_interpreter_behind_a_link_is_looked_at_as_well(
+    cli: Any, system_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_is_temporary: None
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    real, link = tmp_path / "closed" / "python", tmp_path / "open" / "python"
+    for each in (real, link):
+        each.parent.mkdir()
+    real.touch()
+    link.symlink_to(real)
+    # Directories above those of the tests may be closed: only the one of this test is in question here.
+    monkeypatch.setattr(
+        "relaydesk.surfaces.cli.service._closed_directory",
+        lambda program: real.parent if real.parent in program.parents else None,
+    )
+    monkeypatch.setattr("sys.executable", str(link))
+    assert f"cannot enter {real.parent} to start {real}" in cli("service", "install").err
+
+
+def test_a_program_in_tmp_is_warned_of(cli: Any, system_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("sys.executable", "/tmp/venv/bin/python")
+    assert "is in /tmp, which is another one for the service" in cli("service", "install").err
+    assert "is in /tmp, which is emptied at each boot" in cli("service", "install", "--user").err
