@@ -208,7 +208,7 @@ def test_what_libraries_write_reaches_the_log_and_not_the_screen(state: Path) ->
     )
     with PtyConsole(state, before=writes, size=(100, 30)) as console:
         console.wait_for(READY)
-        console.press("-")
+        console.press("5-")
         console.wait_for("written past the log: child noise")
         console.wait_for("written past the log: child words")
         console.press("q")
