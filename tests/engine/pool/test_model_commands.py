@@ -105,7 +105,7 @@ async def test_add_takes_name_size_and_projector_from_the_file(desk: Desk) -> No
     [
         (ModelSpec(name="a"), "invalid_request"),
         (ModelSpec(name="a", path="/nowhere/x.gguf"), "not_found"),
-        (ModelSpec(name="a", path="/dev/null"), "invalid_request"),
+        (ModelSpec(name="a", path="/dev/null"), "bad_model_file"),
         (ModelSpec(name="", kind="url", url="http://127.0.0.1:1"), "invalid_request"),
         (ModelSpec(name="a", kind="url", url="nonsense"), "invalid_request"),
     ],

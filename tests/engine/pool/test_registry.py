@@ -105,8 +105,8 @@ def _pipe(path: Path) -> None:
     ("make", "code"),
     [
         (lambda path: None, "not_found"),
-        (lambda path: path.mkdir(), "invalid_request"),
-        (_pipe, "invalid_request"),
+        (lambda path: path.mkdir(), "bad_model_file"),
+        (_pipe, "bad_model_file"),
         (lambda path: path.write_bytes(b""), "bad_model_file"),
         (lambda path: path.write_bytes(b"not a model at all" * 10), "bad_model_file"),
         (lambda path: path.write_bytes(gguf_builder.tiny()[:200]), "bad_model_file"),

@@ -8,84 +8,13 @@ from typing import Any
 import pytest
 
 from relaydesk.core.errors import EnvError, Fault, FaultError
-from relaydesk.core.pool.model import ModelSpec
-from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.runner import ModelRunner
 from relaydesk.engine.pool.starter import RunningEngine
-from tests.support.jump_loop import LoopClock, run
-from tests.support.scripted_engine import ScriptedStarter
+from tests.support.jump_loop import run
+from tests.support.runner_rig import Rig, settle
 
 BROKEN = EnvError("model_load_failed", "the engine said no")
-SPEC = ModelSpec(name="tiny", path="/tiny.gguf")
 STOPPING = Fault("shutting_down", "the hub is stopping")
-
-
-class Rig:
-    """One runner over scripted engines, in virtual time."""
-
-    def __init__(self, **starter: Any) -> None:
-        self.starter = ScriptedStarter(**starter)
-        self.keep_alive_s = 100
-        self.queue = 1000
-        self.changes: list[str] = []
-        self.on_change: Callable[[str], object] = lambda state: None
-        self.started: list[RunningEngine] = []
-        self.started_gate = asyncio.Event()
-        self.started_gate.set()
-        self.runner = ModelRunner(
-            "tiny",
-            LoopClock(),
-            self._start,
-            self._on_started,
-            keep_alive_s=lambda: self.keep_alive_s,
-            queue_limit=lambda: self.queue,
-            slots=lambda: 2,
-            changed=self._changed,
-            progressed=lambda name: None,
-        )
-
-    def _changed(self, name: str) -> None:
-        self.changes.append(self.state)
-        self.on_change(self.state)
-
-    async def _start(self, runner: ModelRunner) -> RunningEngine:
-        runner.held_bytes = 100
-        try:
-            return await self.starter.start(SPEC, 1024, 60, runner.progress)
-        except BaseException:
-            runner.held_bytes = 0
-            raise
-
-    async def _on_started(self, runner: ModelRunner, running: RunningEngine) -> None:
-        await self.started_gate.wait()
-        self.started.append(running)
-
-    @property
-    def state(self) -> str:
-        return self.runner.life.state
-
-    @property
-    def engines(self) -> int:
-        return len(self.starter.engines.get("tiny", []))
-
-    async def warm(self) -> None:
-        self.runner.want(force=False)
-        await settle()
-        assert self.state == "warm"
-
-    def request(self) -> asyncio.Task[Lease]:
-        return asyncio.create_task(self.runner.acquire())
-
-    def nothing_left(self) -> None:
-        assert self.starter.alive == []
-        assert self.runner.running is None
-        assert self.runner.held_bytes == 0
-        assert self.runner.life.in_flight == self.runner.waiting == 0
-
-
-async def settle() -> None:
-    for _ in range(12):
-        await asyncio.sleep(0)
 
 
 def virtual(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:

@@ -179,7 +179,6 @@ def test_whatever_the_order_no_slot_leaks_and_nobody_overtakes(
                 await task
         assert (users.queue.busy, users.queue.waiting) == (0, 0)
         assert users.order == sorted(users.order)
-        if users.tasks:
-            assert users.moves
+        assert bool(users.moves) >= bool(users.order)
 
     run(main)
