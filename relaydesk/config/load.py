@@ -109,7 +109,7 @@ def _from_toml(setting: Setting, toml: TomlFile | None) -> _Given | None:
         raise LocalError(
             "bad_setting",
             f"{toml.path} holds {setting.key} and every local user can read it",
-            f"chmod 600 {toml.path}",
+            f"`chmod 600 {toml.path}`",
             param=setting.name,
         )
     key = twin_key if has_twin else setting.key

@@ -34,7 +34,7 @@ def read_secret_file(path: Path, setting: str) -> str:
         ) from exc
     if mode & stat.S_IROTH and not str(path).startswith(_CONTAINER_SECRETS):
         raise LocalError(
-            "bad_setting", f"every local user can read {path} of {name}", f"chmod 600 {path}", param=name
+            "bad_setting", f"every local user can read {path} of {name}", f"`chmod 600 {path}`", param=name
         )
     try:
         text = raw.decode().removesuffix("\n").removesuffix("\r") if len(raw) <= _MAX_BYTES else ""

@@ -119,5 +119,5 @@ def private_dir(path: Path, *, follow: bool = True) -> None:
         raise EnvError(
             "storage_failed",
             f"other users can write to the directory {path} (mode {stat.S_IMODE(found.st_mode):04o})",
-            f"chmod 700 {path}",
+            f"`chmod 700 {path}`",
         )

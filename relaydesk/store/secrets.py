@@ -115,5 +115,5 @@ def _check_rights(found: os.stat_result, path: Path) -> None:
         raise EnvError(
             "secret_failed",
             f"other users can use the secret's file {path} (mode {stat.S_IMODE(found.st_mode):04o})",
-            f"chmod 600 {path}",
+            f"`chmod 600 {path}`",
         )

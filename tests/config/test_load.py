@@ -202,7 +202,7 @@ def test_a_key_file_that_cannot_be_used(tmp_path: Path) -> None:
         assert SECRET not in refusal(load, env).sentence
     key.write_text(SECRET)
     key.chmod(0o644)
-    assert refusal(load, env).hint == f"chmod 600 {key}"
+    assert refusal(load, env).hint == f"`chmod 600 {key}`"
     key.unlink()
     os.mkfifo(key, 0o600)
     assert "regular" in refusal(load, env).message
@@ -216,7 +216,7 @@ def test_a_secret_is_given_once_and_not_as_a_flag(tmp_path: Path, toml: Path) ->
 
 
 def test_a_key_in_a_file_that_others_read(toml: Path) -> None:
-    assert refusal(with_file, toml, f'api_key = "{SECRET}"', mode=0o604).hint == f"chmod 600 {toml}"
+    assert refusal(with_file, toml, f'api_key = "{SECRET}"', mode=0o604).hint == f"`chmod 600 {toml}`"
     assert with_file(toml, f'api_key = "{SECRET}"', mode=0o640).settings.api_key == SECRET
     assert with_file(toml, "queue = 7", mode=0o644).settings.queue == 7
 

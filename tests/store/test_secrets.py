@@ -54,7 +54,7 @@ def test_wrong_rights(secrets: FileSecrets, mode: int) -> None:
     secrets.put("key", SECRET)
     secrets.path("key").chmod(mode)
     exc = refusal(secrets.get, "key")
-    assert exc.fault.hint == f"chmod 600 {secrets.path('key')}"
+    assert exc.fault.hint == f"`chmod 600 {secrets.path('key')}`"
     assert f"{mode:04o}" in exc.fault.message
 
 

@@ -55,7 +55,7 @@ class PullService:
         self._jobs: dict[tuple[str, bool], _Job] = {}
 
     async def sweep(self) -> None:
-        """Remove what pulls of nodes that are gone left half-done. For a node's start: nothing waits for it."""
+        """Remove what pulls of nodes that are gone left half-done; for a node's start."""
         await asyncio.to_thread(sweep_temp, self._dir)
 
     async def pull(

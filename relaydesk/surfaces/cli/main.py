@@ -108,7 +108,12 @@ def _say(sentence: str, code: int = 1) -> int:
     except OSError:
         _discard_output()
     try:
-        click.echo(f"relaydesk: {sentence}", err=True)
+        text = f"relaydesk: {sentence}"
+        if sys.stderr.isatty():
+            from relaydesk.surfaces.cli.output import wrap
+
+            text = "\n".join(wrap(text))
+        click.echo(text, err=True)
     except OSError:
         pass  # nobody is there to read it
     return code

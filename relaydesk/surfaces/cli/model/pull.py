@@ -56,7 +56,9 @@ def pull(reference: str, name: str | None, attach: Path | None, **options: Any) 
 def _result(job: JobView) -> str:
     """What came of it, by the note that the node left."""
     if not job.note or job.note.startswith("registered"):
-        return f"{job.subject} is {job.note or 'registered'}"
+        name = job.note.removeprefix("registered as ") or job.subject
+        done = f"{name} is registered" if name == job.subject else f"{job.subject} is registered as {name}"
+        return f"{done}: its first request loads it"
     return str(job.note) if job.note.startswith(f"{job.subject} ") else f"{job.subject}: {job.note}"
 
 

@@ -60,7 +60,7 @@ def test_pull_follows_to_the_end(cli: Any, node: Any) -> None:
     runs(node, PullModel, "pull", three_steps)
     result = cli("model", "pull", "HF:owner/repo:Q4_0", "--name", "mine", "--ctx", "1024", "--preload")
     assert result.code == 0
-    assert result.out == "hf:owner/repo:Q4_0 is registered as mine\n"
+    assert result.out == "hf:owner/repo:Q4_0 is registered as mine: its first request loads it\n"
     assert node.seen == [PullModel("hf:owner/repo:Q4_0", "mine", {"ctx": 1024, "preload": True})]
     assert "hf:owner/repo:Q4_0   10%  10.0 of 100.0 MiB  5.0 MiB/s  18 s left\n" in result.err
 
@@ -187,7 +187,7 @@ def test_an_interrupt_on_a_terminal_asks(node: Any, answer: bytes, goes_on: bool
     _until(terminal, b"Stop the pull of hf:owner/repo? (n: it goes on in the node) [Y/n]: ")
     time.sleep(0.3)  # an interrupt that comes before Python waits for a line is seen only with the next key
     os.write(terminal, answer)
-    shown = _until(terminal, None)
+    shown = b" ".join(_until(terminal, None).split())
     os.close(terminal)
     assert child.wait(10) == 1
     state = node.jobs.view().jobs[0].state
