@@ -35,6 +35,9 @@ async def test_lines_are_made_for_the_size_and_made_anew_for_another() -> None:
         made.show(_make)
         await pilot.pause()
         assert made.lines_rendered == drawn
+        made.dimmed = True
+        await pilot.pause()
+        assert made.lines == ((Span("30 1 True", "dim"),),)
         made.show(None)
         await pilot.pause()
         assert made.lines == ()

@@ -82,7 +82,7 @@ class ModelsPane(Pane):
         table.rows = present.rows(models)
         strip = self.query_one("#jobs", Made)
         strip.show(lambda width, _height, ascii: jobs.lines(running, width, ascii=ascii))
-        strip.set_class(bool(strip.lines), "-some")
+        strip.set_class(bool(jobs.lines(running, self.size.width)), "-some")
         self._show_selected()
 
     def subject(self) -> str:

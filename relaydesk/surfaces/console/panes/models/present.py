@@ -81,7 +81,7 @@ def _count(value: int, tone: str) -> Cell:
 def state_word(model: ModelView) -> str:
     """The state, and how far a load is."""
     if model.state == "loading" and model.progress:
-        return f"loading {int(model.progress * 100)} %"
+        return f"loading {int(model.progress * 100)}%"
     return model.state
 
 

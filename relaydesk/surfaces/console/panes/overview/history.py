@@ -22,13 +22,14 @@ class History:
         return tuple(self._values)
 
     def add(self, now_ms: int, value: float | None) -> None:
-        """The rate at a time; a second one in the same step replaces the first.
+        """The rate at a time; a second one in the same step replaces the first, unless it is not known.
 
         Steps left out are gaps. A clock set back begins a new step, since what was seen stays seen.
         """
         step = now_ms // self._step_ms
         if self._last is not None and step == self._last:
-            self._values[-1] = value
+            if value is not None:
+                self._values[-1] = value
             return
         missed = step - self._last - 1 if self._last is not None else 0
         self._values.extend([None] * max(0, min(missed, self._values.maxlen or 0)))

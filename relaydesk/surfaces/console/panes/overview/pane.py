@@ -10,6 +10,7 @@ from relaydesk.core.commands import Command, PullModel
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.action import Action
 from relaydesk.surfaces.console.bindings import bindings_for
+from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.pane import Pane
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.models import jobs
@@ -43,6 +44,10 @@ class OverviewPane(Pane):
     def on_mount(self) -> None:
         # The rate is written down while another pane is looked at, too.
         self.set_interval(_SAMPLE_S, self._sample)
+
+    def take(self, view: NodeView, link: Link) -> None:
+        super().take(view, link)
+        self.query_one("#picture", Made).dimmed = self.state.kind in ("stale", "failed")
 
     def empty(self, view: NodeView) -> Notice | None:
         return present.empty(view)

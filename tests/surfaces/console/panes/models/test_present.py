@@ -22,7 +22,7 @@ def test_rows() -> None:
         ["gemma-3-270m", "○ cold", "611 MiB", "4096", "4", "0", "0", "Q8_0", "15 min", COLD.source],
         [
             "llama-3.2-3b-instruct",
-            "◐ loading 41 %",
+            "◐ loading 41%",
             "2870 MiB",
             "4096",
             "2",

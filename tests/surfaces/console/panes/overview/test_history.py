@@ -10,6 +10,8 @@ def test_one_sample_a_step_and_gaps_where_nothing_was_seen() -> None:
     for now_ms, value in ((10_000, 1.0), (10_900, 2.0), (11_000, 3.0), (13_500, None), (14_000, 4.0)):
         history.add(now_ms, value)
     assert history.values == (2.0, 3.0, None, None, 4.0)
+    history.add(14_100, None)
+    assert history.values == (2.0, 3.0, None, None, 4.0)
 
 
 def test_a_clock_set_back_takes_nothing_away() -> None:

@@ -87,8 +87,8 @@ def test_more_models_than_lines_are_counted() -> None:
     lines = texts(present.flow_lines(view_of(busy()), busy()["models"], 58, 3))
     assert [line.strip() for line in lines[-3:]] == [
         "● smollm2                2/4 slots +1 queued",
-        "◐ llama-3.2-3b-instruct  loading 41 %",
-        "and 2 more in 2",
+        "◐ llama-3.2-3b-instruct  loading 41%",
+        "and 2 more: 2 lists them",
     ]
 
 
