@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from relaydesk.core.pool import lifecycle
 from tests.support.scripted_hub import ScriptedHub
 
 
@@ -13,3 +14,9 @@ async def hub(tmp_path: Path) -> AsyncIterator[ScriptedHub]:
     async with ScriptedHub(tmp_path) as hub:
         await hub.add("tiny", slots=2)
         yield hub
+
+
+@pytest.fixture(autouse=True)
+def _short_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed engine is tried again after a tenth of the time: nobody here measures that."""
+    monkeypatch.setattr(lifecycle, "BACKOFF_FIRST_S", 0.1)

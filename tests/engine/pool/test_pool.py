@@ -208,7 +208,7 @@ async def test_a_failed_load_is_refused_with_its_own_error_until_its_back_off_is
     fault = refused(hub, "a")
     assert fault is not None
     assert (fault.message, fault.hint, fault.retry_after) == ("the engine said no", "try another", 1)
-    await asyncio.sleep(1.05)
+    await asyncio.sleep(0.15)
     assert refused(hub, "a") is None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from relaydesk.core.errors import EnvError, FaultError
+from relaydesk.core.pool import lifecycle
 from relaydesk.core.view.sections import ModelView
 from relaydesk.engine.pool.views import models_view, workers_view
 from tests.support.scripted_engine import answer
@@ -98,12 +99,15 @@ async def test_a_load_that_failed_says_why_until_it_may_be_tried_again(hub: Scri
     assert model.fault is not None
     assert model.fault.code == "model_load_failed"
     assert "\x1b" not in model.fit_reason + model.fault.message
-    await asyncio.sleep(1.05)
+    await asyncio.sleep(0.15)
     assert brief(hub, "a") == ("cold", True, "host")
     assert seen(hub, "a").fault is None
 
 
-async def test_an_engine_that_died_comes_back_soon_or_says_why_not(hub: ScriptedHub) -> None:
+async def test_an_engine_that_died_comes_back_soon_or_says_why_not(
+    hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "BACKOFF_FIRST_S", 1.0)
     await hub.add("a")
     await hub.warm("a")
     hub.starter.crash("a", "it was killed")

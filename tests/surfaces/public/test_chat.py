@@ -139,7 +139,7 @@ async def test_what_fails_after_the_headers_is_one_frame_and_the_end(hub: Script
     (only,) = frames(text)
     assert code_of(only) == "model_load_failed"
     assert only["error"]["message"] == "the engine said no: try another"
-    await asyncio.sleep(1.05)
+    await asyncio.sleep(0.15)
     hub.starter.reply = lambda _: Script([piece("a"), 0.01, PeerError("engine_failed", "it broke")])
     status, _, text = await hub.chat(stream=True)
     assert status == 200
@@ -196,7 +196,7 @@ async def test_an_unstreamed_request_has_the_status_of_its_outcome(hub: Scripted
     assert (status, code_of(body)) == (503, "model_load_timeout")
     status, headers, body = await hub.chat()
     assert (status, headers["retry-after"]) == (503, "1")
-    await asyncio.sleep(1.05)
+    await asyncio.sleep(0.15)
     hub.starter.reply = lambda _: Script([piece("x"), PeerError("engine_failed", "it broke")])
     status, headers, body = await hub.chat()
     assert (status, code_of(body)) == (502, "engine_failed")
