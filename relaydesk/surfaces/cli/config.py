@@ -39,6 +39,11 @@ class SettingRow(msgspec.Struct, frozen=True):
         """The value; in brackets what counts where none was given."""
         return self.value or (f"({home(safe_text(self.in_force, 400))})" if self.in_force else "")
 
+    @property
+    def source(self) -> str:
+        """Where it came from; a variable of the setting's own name need not be named again."""
+        return str(self.origin).removesuffix(f" {self.name}")
+
 
 class SettingRows(msgspec.Struct, frozen=True):
     """All of them."""
@@ -63,7 +68,9 @@ def show(origin: bool, as_json: bool, attach: Path | None) -> None:
         return
     width = max(len(row.name) for row in rows)
     if origin:
-        for line in table(("SETTING", "VALUE", "FROM"), [_cells(row) for row in rows], indent=""):
+        for line in table(
+            ("SETTING", "VALUE", "FROM"), [_cells(row) for row in rows], indent="", shrink=(1, 2)
+        ):
             say(line)
         return
     for row in rows:
@@ -118,7 +125,7 @@ def _with_places(
 
 def _cells(row: SettingRow) -> tuple[str, ...]:
     return tuple(
-        paint(text, "dim") if _is_default(row) else text for text in (row.name, row.shown, row.origin)
+        paint(text, "dim") if _is_default(row) else text for text in (row.name, row.shown, row.source)
     )
 
 

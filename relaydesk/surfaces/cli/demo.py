@@ -13,6 +13,12 @@ import click
 QUESTION: Final = "In one sentence: what is a relay?"
 
 
+def _in_range(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
+    if not 1 <= value <= 512:
+        raise click.BadParameter(f"{value} is not a whole number from 1 to 512")
+    return value
+
+
 @click.command()
 @click.option(
     "--once", is_flag=True, help="Need no terminal: print what happened, exit 0 only if all of it worked."
@@ -20,9 +26,10 @@ QUESTION: Final = "In one sentence: what is a relay?"
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, on the last line.")
 @click.option(
     "--tokens",
-    type=click.IntRange(1, 512),
+    type=int,
     metavar="N",
     default=48,
+    callback=_in_range,
     help="Length of the answer in tokens, 1 to 512. [default: 48]",
 )
 def demo(once: bool, as_json: bool, tokens: int) -> int:

@@ -36,8 +36,8 @@ _HELP: Final = {"help_option_names": ["-h", "--help"]}
 def cli(ctx: click.Context, config_path: Path | None, version: bool) -> None:
     """Run language models at home: a node with an OpenAI-compatible API, and its command line.
 
-    Without a command it opens the console where that is installed. Exit codes: 0 done, 1 failed, 2 usage,
-    3 no node to talk to, 4 refused.
+    Without a command it opens the console. Exit codes: 0 done, 1 failed, 2 usage, 3 no node to talk to,
+    4 refused.
     """
     ctx.obj = config_path
     if version:

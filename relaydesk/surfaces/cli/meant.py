@@ -43,11 +43,11 @@ def meant(group: str, word: str) -> list[str]:
     """Commands like ``model list``, at most three: the same verb elsewhere, else those spelt alike."""
     known = list(paths())
     prefix = f"{group} " if group else ""
-    siblings = {path.removeprefix(prefix): path for path in known if path.startswith(prefix)}
-    near = [siblings[name] for name in get_close_matches(word, [n for n in siblings if " " not in n], _MOST)]
     named = [path for path in known if path.rpartition(" ")[2] == word]
     elsewhere = [path for path in (_ELSEWHERE.get(word),) if path in known]
-    if not (found := [*named, *elsewhere] or near):
-        last = {path.rpartition(" ")[2]: path for path in reversed(known)}
+    if not (found := [*named, *elsewhere]):
+        # Where a name stands for two commands, the one of this group is meant, else the first.
+        own = [path for path in known if path.startswith(prefix) and " " not in path[len(prefix) :]]
+        last = {path.rpartition(" ")[2]: path for path in (*reversed(known), *own)}
         found = [last[name] for name in get_close_matches(word, last, _MOST)]
     return list(dict.fromkeys(found))[:_MOST]

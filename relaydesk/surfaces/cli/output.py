@@ -57,9 +57,16 @@ def say(text: str = "") -> None:
     click.echo(text, color=True)
 
 
+def tell(text: str) -> None:
+    """A sentence of stdout, broken between words where it is longer than a line."""
+    for line in wrap(text):
+        say(line)
+
+
 def note(text: str) -> None:
-    """A line beside the result: stderr."""
-    click.echo(text, err=True, color=True)
+    """A sentence beside the result: stderr."""
+    for line in wrap(text) if sys.stderr.isatty() else [text]:
+        click.echo(line, err=True, color=True)
 
 
 def columns() -> int:

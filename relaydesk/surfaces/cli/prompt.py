@@ -7,6 +7,7 @@ import sys
 import click
 
 from relaydesk.core.errors import LocalError
+from relaydesk.surfaces.cli.output import note
 
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do it without asking.")
 
@@ -24,7 +25,7 @@ def confirm(command: str, does: str, loses: str, *, yes: bool) -> None:
             f"`relaydesk {command}` {does}",
             f"this loses {loses}; add `--yes` if that is wanted",
         )
-    click.echo(f"This {does}. It loses {loses}.", err=True)
+    note(f"This {does}. It loses {loses}.")
     if not click.confirm("Go on?", default=False, err=True):
-        click.echo("Nothing was changed.", err=True)
+        note("Nothing was changed.")
         raise click.exceptions.Exit(1)

@@ -25,6 +25,7 @@ from relaydesk.surfaces.cli.output import (
     say,
     stacked,
     table,
+    tell,
     wrap,
 )
 from relaydesk.surfaces.cli.verbs import verb
@@ -51,7 +52,7 @@ def listing(as_json: bool, attach: Path | None) -> None:
         print_json({"requests": found})
         return
     if not found:
-        say("No request yet. `relaydesk token --api` shows the key that a client needs.")
+        tell("No request yet. `relaydesk token --api` shows the key that a client needs.")
         return
     head = ("REQUEST", "MODEL", "STATE", "HTTP", "TOKENS", "TIME", "OUTCOME")
     for line in table(head, [_row(row) for row in found], indent="", shrink=(1, 6)):

@@ -11,7 +11,7 @@ from relaydesk.core.commands import RenewCa
 from relaydesk.core.text import SafeText
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
 from relaydesk.surfaces.cli.lazy import LazyGroup
-from relaydesk.surfaces.cli.output import say
+from relaydesk.surfaces.cli.output import say, tell
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
 from relaydesk.surfaces.cli.verbs import verb
 
@@ -40,4 +40,4 @@ def renew_ca(yes: bool, attach: Path | None) -> None:
         say(f"fingerprint  {found.fingerprint}")
     if found.ca_path:
         say(f"CA file      {found.ca_path}")
-    say("Give the new CA file to every client; machines that joined must be given the new fingerprint.")
+    tell("Give the new CA file to every client; machines that joined must be given the new fingerprint.")

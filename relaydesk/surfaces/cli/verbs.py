@@ -65,7 +65,7 @@ _TLS: Final = (Verb("renew-ca", f"{_CLI}.tls:renew_ca", "Make a new certificate 
 
 VERBS: Final = (
     Verb("serve", f"{_CLI}.serve:serve", "Run a headless node."),
-    Verb("console", f"{_CLI}.console:console", "The console on a running node."),
+    Verb("console", f"{_CLI}.console:console", "The console: on a running node, else with one of its own."),
     Verb("demo", f"{_CLI}.demo:demo", "A whole node with a real small model, on loopback."),
     Verb("status", f"{_CLI}.status:status", "What the node is and does."),
     Verb(

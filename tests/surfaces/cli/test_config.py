@@ -41,7 +41,7 @@ def test_a_running_nodes_settings(cli: Any, node: Any, wrapped: bool) -> None:
     result = cli("config", "show", "--origin")
     assert (result.code, result.err) == (0, "")
     line = next(line for line in result.out.splitlines() if "RELAY_QUEUE" in line)
-    assert line.split() == ["RELAY_QUEUE", "7", "environment", "RELAY_QUEUE"]
+    assert line.split() == ["RELAY_QUEUE", "7", "environment"]
 
 
 def test_a_secret_is_never_printed(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:

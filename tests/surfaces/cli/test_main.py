@@ -97,6 +97,7 @@ def test_a_mistyped_verb_gets_what_may_be_meant(cli: Any, args: list[str], says:
     [
         (["nonsense"], "there is no command `relaydesk nonsense`: see `relaydesk --help`"),
         (["model", "pul"], "did you mean `relaydesk model pull`?"),
+        (["demo", "--tokens", "0"], "0 is not a whole number from 1 to 512"),
         (["token"], "Say which: --api shows the key that clients of the API send"),
         (["request", "show"], "Give the ID of a request, or --last"),
         (["request", "show", "x", "--last"], "Give the ID of a request, or --last"),

@@ -22,7 +22,7 @@ from relaydesk.engine.pull.naming import suggest_name
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
 from relaydesk.surfaces.cli.model.edit import warn_of_context
 from relaydesk.surfaces.cli.model.fields import chosen, field_options, name_option
-from relaydesk.surfaces.cli.output import say
+from relaydesk.surfaces.cli.output import tell
 
 # A file on a slow disk may have to be read before the node knows what it is.
 _ADD_S: Final = 600.0
@@ -65,9 +65,9 @@ def add(
     outcome = node.call(AddModel(spec=spec, url_key=key), timeout=_ADD_S)
     found = answer(outcome.value or {}, Registered).name or spec.name
     if spec.kind == "url":
-        say(f"{found} is registered: `relaydesk model load {found}` says whether its server answers")
+        tell(f"{found} is registered: `relaydesk model load {found}` says whether its server answers")
         return
-    say(f"{found} is registered: `relaydesk model fit {found}` says whether it fits")
+    tell(f"{found} is registered: `relaydesk model fit {found}` says whether it fits")
     if "ctx" in changes:
         warn_of_context(node, found)
 

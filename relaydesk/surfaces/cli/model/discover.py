@@ -12,7 +12,7 @@ import msgspec
 from relaydesk.core.commands import DiscoverModels
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node, json_option
-from relaydesk.surfaces.cli.output import paint, print_json, say, size
+from relaydesk.surfaces.cli.output import paint, print_json, say, size, tell
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ def discover(as_json: bool, attach: Path | None) -> None:
         return
     found = answer(value, tuple[Found, ...])
     if not found:
-        say("No model file of another program was found. Get one: `relaydesk model pull smollm2`")
+        tell("No model file of another program was found. Get one: `relaydesk model pull smollm2`")
     for row in found:
         say(f"{paint(row.name, 'bold')}  {size(row.size_bytes)}  {row.source}")
         say("  registered already" if row.registered else f"  {_add_line(row)}")

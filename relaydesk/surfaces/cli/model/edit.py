@@ -18,7 +18,7 @@ from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node
 from relaydesk.surfaces.cli.model.fields import FIELDS, chosen, field_options, parse_pair
 from relaydesk.surfaces.cli.model.fit import beyond_training
 from relaydesk.surfaces.cli.model.listing import model_named
-from relaydesk.surfaces.cli.output import note, say
+from relaydesk.surfaces.cli.output import note, say, tell
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
 
 
@@ -51,7 +51,7 @@ def edit(name: str, pairs: tuple[str, ...], attach: Path | None, **options: Any)
     for line in _changed(name, changes, _known(before) | done.old, done.spec):
         say(line)
     if done.note:
-        say(f"{name} is loaded as it was: `relaydesk model unload {name}`, and its next load takes this up")
+        tell(f"{name} is loaded as it was: `relaydesk model unload {name}`, and its next load takes this up")
     if "ctx" in changes:
         warn_of_context(node, name)
 

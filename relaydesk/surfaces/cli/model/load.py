@@ -11,7 +11,7 @@ from relaydesk.core.errors import FaultError, LocalError
 from relaydesk.surfaces.cli.attach import answer, attach_option, find_node
 from relaydesk.surfaces.cli.follow import follow
 from relaydesk.surfaces.cli.model.edit import Done
-from relaydesk.surfaces.cli.output import say
+from relaydesk.surfaces.cli.output import say, tell
 
 
 @click.command()
@@ -45,4 +45,4 @@ def unload(name: str, attach: Path | None) -> None:
     node = find_node(attach)
     outcome = node.call(UnloadModel(name=name))
     note = answer(outcome.value or {}, Done).note
-    say(f"{name}: {note}" if note else f"{name} is unloaded, or will be when its last request has ended")
+    tell(f"{name}: {note}" if note else f"{name} is unloaded, or will be when its last request has ended")

@@ -15,7 +15,7 @@ from relaydesk.surfaces.cli.follow import follow
 from relaydesk.surfaces.cli.model.edit import warn_of_context
 from relaydesk.surfaces.cli.model.fields import chosen, field_options, name_option
 from relaydesk.surfaces.cli.model.listing import models_view
-from relaydesk.surfaces.cli.output import note, say
+from relaydesk.surfaces.cli.output import note, tell
 from relaydesk.surfaces.control.routes import VIEWS
 
 
@@ -46,7 +46,7 @@ def pull(reference: str, name: str | None, attach: Path | None, **options: Any) 
         else "the same command goes on where it stopped"
     )
     job = follow(node, job_id, resumes=resumes)
-    say(_result(job))
+    tell(_result(job))
     if "ctx" in changes:
         for row in models_view(node).models:
             if row.source == str(wanted) and (not name or row.name == name):
