@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,11 +26,14 @@ import msgspec
 from relaydesk.config.paths import model_cache
 from relaydesk.core.text import safe_piece, safe_text
 from relaydesk.surfaces.control import light
+from relaydesk.surfaces.recording import Recording
 
 REFERENCE: Final = "smollm2"
 START_S: Final = 30.0
 STOP_S: Final = 15.0
 ANSWER_S: Final = 300.0
+# Clients of a recording: more than the model has slots, so that some wait.
+CROWD: Final = 7
 
 
 class DemoFailedError(Exception):
@@ -39,15 +43,20 @@ class DemoFailedError(Exception):
 class Demo:
     """One temporary node. A context manager: the process and its directory are gone afterwards.
 
-    ``say`` gets whole lines, ``write`` pieces of the answer as they come.
+    ``say`` gets whole lines, ``write`` pieces of the answer as they come. ``memory_mb`` is what the node
+    takes the machine to have for models; 0 is all there is.
     """
 
-    def __init__(self, say: Callable[[str], None], write: Callable[[str], None]) -> None:
+    def __init__(
+        self, say: Callable[[str], None], write: Callable[[str], None], *, memory_mb: int = 0
+    ) -> None:
+        self._memory_mb = memory_mb
         self._say = say
         self._write = write
         self._dir = Path(tempfile.mkdtemp(prefix="relaydesk-demo-"))
         self._socket = self._dir / "control.sock"
         self._process: subprocess.Popen[str] | None = None
+        self._recording: Recording | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -93,10 +102,46 @@ class Demo:
             "answer": safe_text(answer, 2000),
         }
 
+    def record(self, file: BinaryIO, mono: Callable[[], float], tokens: int) -> None:
+        """Write the node's watch to a file from now until it ends, and give it something to do.
+
+        Clients ask all at once, more than there are slots, and the model is registered once more with
+        settings that take 3 GB: so the recording holds waiting and, with less memory, a model that does not
+        fit.
+        """
+        self._recording = Recording(file, self._socket, mono).__enter__()
+        self._pull()
+        model, url = self._model_name(), str(self._status()["listening"][0])
+        path = self._model_file(model)
+        large = {"name": f"{model}-long", "path": path, "slots": 16, "ctx": 8192, "source": REFERENCE}
+        self._command("add-model", {"spec": large})
+        key = self._command("show-default-key", {})["key"]
+        context = ssl.create_default_context(cafile=str(self._dir / "state" / "tls" / "ca.pem"))
+        write, self._write = self._write, _nothing
+        self._say(f"recording {CROWD} clients that ask {model} at once")
+        try:
+            with ThreadPoolExecutor(CROWD) as pool:
+                waits = [
+                    pool.submit(self._chat, url, context, key, model, f"Tell me about relays. {at}", tokens)
+                    for at in range(CROWD)
+                ]
+                for wait in waits:
+                    wait.result()
+        finally:
+            self._write = write
+        for name in (model, large["name"]):
+            self._recording.keep(f"fit-model {name}", self._command("fit-model", {"name": name}))
+
+    def _model_file(self, name: str) -> str:
+        """Where the model's file is, as an edit that changes nothing says."""
+        return str(self._command("set-model", {"name": name, "changes": {}})["spec"]["path"])
+
     def _start(self) -> None:
         # Pulled once, kept for the next demo; everything else is gone when it ends.
         cache = model_cache(os.environ)
         env = {name: value for name, value in os.environ.items() if not name.startswith("RELAY_")}
+        if self._memory_mb:
+            env["RELAY_HOST_MEMORY_MB"] = str(self._memory_mb)
         env |= {
             "RELAY_STATE_DIR": str(self._dir / "state"),
             "RELAY_SOCKET": str(self._socket),
@@ -139,6 +184,8 @@ class Demo:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        if self._recording is not None:
+            self._recording.__exit__(None, None, None)
         if process is not None:
             if process.stdout is not None:
                 process.stdout.close()
@@ -230,6 +277,10 @@ class Demo:
             return connection.getresponse().status
         finally:
             connection.close()
+
+
+def _nothing(_text: str) -> None:
+    """For answers that nobody reads."""
 
 
 def _connect(url: str, context: ssl.SSLContext) -> http.client.HTTPSConnection:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import click
 
+# The same machine in every recording, and too small for one of its models.
+_RECORDED_MB: Final = 2048
 QUESTION: Final = "In one sentence: what is a relay?"
 
 
@@ -32,7 +35,13 @@ def _in_range(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
     callback=_in_range,
     help="Length of the answer in tokens, 1 to 512. [default: 48]",
 )
-def demo(once: bool, as_json: bool, tokens: int) -> int:
+@click.option(
+    "--record",
+    type=click.File("wb"),
+    metavar="FILE",
+    help="Write down what the node shows while it works, for pictures and bug reports.",
+)
+def demo(once: bool, as_json: bool, tokens: int, record: BinaryIO | None) -> int:
     """Start a temporary node, fetch a small model (98 MB, kept for next time), and chat with it over TLS.
 
     Everything runs on this machine, on loopback, in a directory that is removed afterwards.
@@ -41,7 +50,10 @@ def demo(once: bool, as_json: bool, tokens: int) -> int:
 
     quiet = as_json and once
     try:
-        with Demo(say=_silent if quiet else _say, write=_silent if quiet else _write) as run:
+        say, write = (_silent, _silent) if quiet else (_say, _write)
+        with Demo(say, write, memory_mb=0 if record is None else _RECORDED_MB) as run:
+            if record is not None:
+                run.record(record, time.monotonic, tokens)
             report = run.hub(QUESTION, tokens)
     except DemoFailedError as error:
         click.echo(f"relaydesk: {error}", err=True)

@@ -64,12 +64,10 @@ def _verdict(report: FitReport) -> tuple[str, str]:
         return "ok", f"fits once {names} {gone}" if names else "fits"
     if report.ever_fits:
         return "warn", f"does not fit now: {mib(report.need_mib - report.free_mib)} too little is free"
+    over = f"{mib(report.need_mib - report.total_mib)} more than there is in all"
     if report.settings_help:
-        return (
-            "warn",
-            f"does not fit as it is set: {mib(report.need_mib - report.total_mib)} more than there is",
-        )
-    return "error", f"can never fit here: {mib(report.need_mib - report.total_mib)} more than there is in all"
+        return "warn", f"does not fit as it is set: {over}"
+    return "error", f"can never fit here: {over}"
 
 
 def _basis(report: FitReport, width: int) -> tuple[Line, ...]:

@@ -17,7 +17,7 @@ from relaydesk.surfaces.console.panes.overview.boxes import Box, column, row
 from relaydesk.surfaces.console.panes.prose import NOTHING, marked, paragraph, sentence
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice
-from relaydesk.surfaces.console.units import mib, plural, rate
+from relaydesk.surfaces.console.units import duration, mib, plural, rate
 from relaydesk.surfaces.console.widgets.bar import Part, legend, stacked_bar
 from relaydesk.surfaces.console.widgets.cells import fit
 from relaydesk.surfaces.console.widgets.cells import width as cells
@@ -28,8 +28,10 @@ from relaydesk.surfaces.console.widgets.spark import sparkline
 # From this width on the models have a box of their own.
 FOUR_BOXES: Final = 110
 THREE_BOXES: Final = 78
-_HIGHEST_CHART: Final = 12
+_HIGHEST_CHART: Final = 20
 _BUSY: Final = ("warm", "loading", "unavailable", "cold")
+_STRETCH: Final = (16, 8, 4, 2, 1)
+_AMOUNTS: Final = 6
 # A bar has five fillings: four models, and the rest of them as one, leave none for other programs.
 _HOLDERS: Final = 3
 _NAME: Final = 24
@@ -198,18 +200,36 @@ def count(value: int) -> str:
 
 
 def rate_lines(
-    view: NodeView, history: Sequence[float | None], width: int, height: int, *, ascii: bool = False
+    view: NodeView,
+    history: Sequence[float | None],
+    width: int,
+    height: int,
+    *,
+    step_s: int = 1,
+    ascii: bool = False,
 ) -> tuple[Line, ...]:
-    """A chart where there is room for one, else a line of bars; nothing where there is none."""
+    """A chart where there is room for one, else a line of bars; nothing where there is none.
+
+    A short history is drawn wider, each sample several times, so that it can be seen; the newest is at the
+    right.
+    """
     health = view.health.value
     if health is None or height < 2:
         return ()
-    now = rate(health.tokens_per_s)
-    head: Line = (Span("Tokens/s", "strong"), Span(f"  {now} now", ""), Span("  newest at the right", "dim"))
-    if height < 5:
-        return (head, (Span(sparkline(history, width, ascii=ascii), "accent"),))
-    series = (Series(history, "accent"),)
-    return (head, *line_chart(series, width, height - 1, filled=True, ascii=ascii))
+    chart = height >= 5
+    # A chart has two samples a cell, and its amounts at the left.
+    room = width if not chart else (width - _AMOUNTS) * (1 if ascii else 2)
+    times = next(times for times in _STRETCH if times == 1 or times * len(history) <= room)
+    samples = [value for value in history[-room // times :] for _ in range(times)]
+    span = f"the last {duration(len(history[-room // times :]) * step_s)}"
+    head: Line = (
+        Span("Tokens/s", "strong"),
+        Span(f"  {rate(health.tokens_per_s)} now"),
+        Span(f", {span}" if len(history) > 1 else "", "dim"),
+    )
+    if not chart:
+        return (head, (Span(sparkline(samples, width, ascii=ascii), "accent"),))
+    return (head, *line_chart((Series(samples),), width, height - 1, filled=True, ascii=ascii))
 
 
 # Memory.
