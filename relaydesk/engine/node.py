@@ -172,6 +172,7 @@ class Node:
         strays = await asyncio.to_thread(reap_strays, self.paths.workers)
         if strays:
             _log.warning("ended %d engine processes that a dead node had left", strays)
+        await self._pulls.sweep()
         await self.registry.open()
         ModelCommands(
             self.pool,

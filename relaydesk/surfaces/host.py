@@ -20,6 +20,7 @@ from relaydesk.config.paths import Paths
 from relaydesk.core.codec import fault_of
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.logbook import LogBook
+from relaydesk.engine.malloc import keep_large_buffers_mapped
 from relaydesk.engine.node import Node
 from relaydesk.engine.pool.views import models_view
 from relaydesk.engine.sdnotify import SdNotify
@@ -66,6 +67,7 @@ class Host:
         """
         node = self.node
         silence_undecodable_names()
+        keep_large_buffers_mapped()
         await node.take()
         # Before anything is made: a port that is in use must not cost a first start its key.
         try:

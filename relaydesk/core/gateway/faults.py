@@ -62,7 +62,7 @@ def engine_fault(status: int, body: bytes) -> Fault:
     if status == 503:
         return Fault("engine_failed", "the engine is not ready", "try again shortly", retry_after=1)
     if status in (401, 403, 404, 405):
-        return Fault("engine_failed", "the engine does not answer as it should", "see relaydesk doctor")
+        return Fault("engine_failed", "the engine does not answer as it should", "see `relaydesk doctor`")
     return Fault("engine_failed", f"the engine failed: {text}" if text else "the engine failed")
 
 

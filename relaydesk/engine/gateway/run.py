@@ -8,7 +8,7 @@ slots; whatever way a run ends, its record is closed exactly once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Final
 
@@ -80,8 +80,11 @@ class ChatRun:
             self.leave()
             raise
 
-    async def whole(self) -> bytes:
-        """The answer as one JSON body. Raises `FaultError` where it fails."""
+    async def whole(self, deliver: Callable[[bytes], Awaitable[None]] | None = None) -> bytes:
+        """The answer as one JSON body. Raises `FaultError` where it fails.
+
+        ``deliver`` is given the answer before the books are closed: the client need not wait for those.
+        """
         try:
             async with self._pool.lease(self.record.model, self.record) as lease:
                 fold = Fold(self._identity, self._request.n)
@@ -96,6 +99,8 @@ class ChatRun:
                     except BaseExceptionGroup as errors:
                         raise errors.exceptions[0] from None
                 body = fold.result(self._settle(lease, [stream.tally for stream in streams]))
+                if deliver is not None:
+                    await deliver(body)
             self.record.finish(200)
         except FaultError as error:
             self.record.finish(error.fault.rule.status, error.fault)
@@ -199,6 +204,8 @@ class ChatRun:
                             counted = tally.completion_tokens
                         elif tally.progress is not None and counted == 0:
                             record.progress(*tally.progress)
+                        if tally.exact and tally.finish_reason is not None:
+                            return  # all there is to know; the engine's [DONE] says nothing more
             except PeerError as error:
                 raise _error(await lease.why(error.fault)) from error
 

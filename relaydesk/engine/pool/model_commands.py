@@ -82,6 +82,7 @@ class ModelCommands:
             )
         if spec.kind != "url":
             found = await look_at(spec.path)
+            self._refuse_twice(spec, str(found.path))
             spec = msgspec.structs.replace(
                 spec,
                 name=spec.name or self._free_name(found.suggested_name),
@@ -152,12 +153,15 @@ class ModelCommands:
         job.progress(pulled.size, pulled.size, 0, f"registered as {entry.spec.name}")
 
     async def set(self, command: SetModel) -> Outcome:
+        old = self._pool.registry.entry(command.name).spec
         entry = await self._pool.registry.change(command.name, command.changes)
         runner = self._pool.runner(entry.spec.name)
         runner.retime()
         loaded = runner.life.state in ("warm", "loading")
         note = "it counts from the next load" if loaded and set(command.changes) - _AT_ONCE else ""
-        return Outcome(ok=True, value={"spec": to_builtins(entry.spec), "note": note})
+        return Outcome(
+            ok=True, value={"spec": to_builtins(entry.spec), "old": to_builtins(old), "note": note}
+        )
 
     async def remove(self, command: RemoveModel) -> Outcome:
         spec = self._pool.registry.entry(command.name).spec
@@ -235,6 +239,17 @@ class ModelCommands:
             for each in found
         ]
         return Outcome(ok=True, value=rows)
+
+    def _refuse_twice(self, spec: ModelSpec, path: str) -> None:
+        """A file is registered a second time only under a name that was asked for."""
+        for entry in self._pool.registry.entries():
+            if not spec.name and entry.spec.path == path:
+                raise LocalError(
+                    "conflict",
+                    f"the file is registered already as {entry.spec.name}",
+                    "give --name to register it once more, with other settings",
+                    param="path",
+                )
 
     def _free_name(self, wanted: str) -> str:
         taken = {each for name in self._pool.registry.names() for each in (name.name, *name.aliases)}

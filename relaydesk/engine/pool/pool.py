@@ -165,24 +165,26 @@ class Pool:
         if self._stopped is not None:
             raise _error(self._stopped)
         runner = self.runner(name)
-        if not self.is_warm(name):
-            record.loading()
-        limit = self._limits().load_timeout_s + HEADROOM_S
-        try:
-            async with asyncio.timeout(limit):
-                lease = await runner.acquire()
-        except TimeoutError:
-            raise EnvError(
-                "model_load_timeout",
-                f"{name} was not loaded within {limit:.0f} s",
-                "see relaydesk model list, or raise RELAY_LOAD_TIMEOUT",
-                retry_after=30,
-            ) from None
+        lease = runner.acquire_now() or await self._acquire(runner, record)
         record.loaded()
         try:
             yield lease
         finally:
             runner.release(lease)
+
+    async def _acquire(self, runner: ModelRunner, record: RequestRecord) -> Lease:
+        record.loading()
+        limit = self._limits().load_timeout_s + HEADROOM_S
+        try:
+            async with asyncio.timeout(limit):
+                return await runner.acquire()
+        except TimeoutError:
+            raise EnvError(
+                "model_load_timeout",
+                f"{runner.name} was not loaded within {limit:.0f} s",
+                "see `relaydesk model list`, or raise RELAY_LOAD_TIMEOUT",
+                retry_after=30,
+            ) from None
 
     async def forget(self, name: str) -> None:
         """Drop the runner of a model that was removed, with whatever it does."""

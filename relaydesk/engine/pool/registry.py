@@ -81,7 +81,7 @@ class Registry:
         found = find_model(name, self._names)
         if found is None:
             raise LocalError(
-                "model_not_found", f"there is no model {name!r}", "see relaydesk model list", param="name"
+                "model_not_found", f"there is no model {name!r}", "see `relaydesk model list`", param="name"
             )
         return self._entries[found]
 

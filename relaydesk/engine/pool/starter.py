@@ -144,7 +144,7 @@ class EngineStarter:
             raise PeerError(
                 "model_load_failed",
                 f"the server of {spec.name} at {spec.url} does not answer",
-                "start it, or correct the address with relaydesk model set",
+                "start it, or correct the address with `relaydesk model set NAME url=…`",
             )
         return RunningEngine(engine, spec.url_model or spec.name, 0, spec.url, False, None, None, None)
 

@@ -128,7 +128,7 @@ class RemoteNode:
         cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
         if isinstance(cause, PermissionError):
             return EnvError(
-                "refused", f"the node at {self._path} belongs to another user", "try sudo relaydesk console"
+                "refused", f"the node at {self._path} belongs to another user", "try `sudo relaydesk console`"
             )
         if isinstance(cause, FileNotFoundError | ConnectionRefusedError | NotADirectoryError):
             return EnvError("no_node", f"no node answers at {self._path}", "start one with `relaydesk serve`")

@@ -42,7 +42,16 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
     body = await read_body(request, hub.max_body)
     run = await hub.gateway.open_chat(body, key=request[KEY_NAME], request_id=request[REQUEST_ID])
     if not run.stream:
-        return web.Response(body=await run.whole(), content_type="application/json")
+        response = web.Response(content_type="application/json")
+        response.headers["x-request-id"] = request[REQUEST_ID]
+
+        async def deliver(answer: bytes) -> None:
+            response.body = answer
+            await response.prepare(request)
+            await response.write_eof()
+
+        await run.whole(deliver)
+        return response
     return await _streamed(request, hub, run)
 
 

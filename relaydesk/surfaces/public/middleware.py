@@ -59,7 +59,7 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
         raise PeerError(
             "invalid_api_key",
             "no valid API key was given",
-            "send the header Authorization: Bearer <key>; the hub shows it with relaydesk token --api",
+            "send the header Authorization: Bearer <key>; the hub shows it with `relaydesk token --api`",
         )
     request[KEY_NAME] = name
     return await handler(request)

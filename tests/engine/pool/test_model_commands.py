@@ -88,9 +88,17 @@ def desk(hub: ScriptedHub) -> Desk:
 async def test_add_takes_name_size_and_projector_from_the_file(desk: Desk) -> None:
     path = desk.write("x/Tiny-Model.Q4_0.gguf", general__name="Tiny Model")
     first = await desk.do(AddModel(ModelSpec(name="", path=str(path), owned=True, sha256="f" * 64)))
-    second = await desk.do(AddModel(ModelSpec(name="", path=str(path))))
+    again = await desk.dispatcher.call(AddModel(ModelSpec(name="", path=str(path))))
+    assert again.fault is not None
+    assert again.fault.code == "conflict"
+    assert first["name"] in again.fault.message
+    # Another file of the same name, and the same file under a name of its own.
+    other = desk.write("y/Tiny-Model.Q4_0.gguf", general__name="Tiny Model")
+    second = await desk.do(AddModel(ModelSpec(name="", path=str(other))))
     assert first["name"]
     assert second["name"] == first["name"] + "-2"
+    third = await desk.do(AddModel(ModelSpec(name="own", path=str(path))))
+    await desk.do(RemoveModel(third["name"]))
     assert first["path"] == first["source"] == str(path)
     assert first["size_bytes"] == path.stat().st_size
     # Whatever a front says: a file that was there is not ours to delete.
