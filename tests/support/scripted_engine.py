@@ -74,6 +74,10 @@ def answer(*texts: str, prompt: int = 5, delay: float = 0.0) -> Script:
 class ScriptedStream:
     """`EngineStream` over a script. It ends early where its engine dies."""
 
+    def relax(self) -> None:
+        """Steps come as the script says: only noted."""
+        self.relaxed = True
+
     def __init__(self, engine: ScriptedEngine, script: Script) -> None:
         self.status = script.status
         self.headers: Mapping[str, str] = {}
@@ -81,6 +85,7 @@ class ScriptedStream:
         self._steps = iter(script.steps)
         self._engine = engine
         self._closed = False
+        self.relaxed = False
         engine.open += 1
         engine.most_open = max(engine.most_open, engine.open)
 

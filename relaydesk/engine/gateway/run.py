@@ -168,15 +168,20 @@ class ChatRun:
             await queue.put(error)
 
     async def _collect(self, lease: Lease, number: int, stream: ChoiceStream, fold: Fold) -> None:
-        async with aclosing(self._events(lease, number, stream.tally)) as events:
+        async with aclosing(self._events(lease, number, stream.tally, hurry=False)) as events:
             async for data in events:
                 piece = stream.read(data)
                 if piece is not None:
                     fold.add(number, piece)
         stream.end()
 
-    async def _events(self, lease: Lease, choice: int, tally: Tally) -> AsyncGenerator[bytes, None]:
-        """One choice's events as the engine sends them, while a slot is held for it."""
+    async def _events(
+        self, lease: Lease, choice: int, tally: Tally, *, hurry: bool = True
+    ) -> AsyncGenerator[bytes, None]:
+        """One choice's events as the engine sends them, while a slot is held for it.
+
+        Without ``hurry`` the first token is still read when it comes, the others in batches.
+        """
         record = self.record
         async with lease.slots.slot(record.key) as slot:
             if lease.fault is not None:
@@ -201,6 +206,8 @@ class ChatRun:
                         # The consumer has read the event by now, so the account includes it.
                         if tally.completion_tokens > counted:
                             record.token(tally.completion_tokens - counted)
+                            if not hurry and counted == 0:
+                                stream.relax()
                             counted = tally.completion_tokens
                         elif tally.progress is not None and counted == 0:
                             record.progress(*tally.progress)

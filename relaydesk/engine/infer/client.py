@@ -44,6 +44,9 @@ class WorkerStream:
     def headers(self) -> Mapping[str, str]:
         return self._connection.parser.headers
 
+    def relax(self) -> None:
+        self._connection.relax()
+
     def __aiter__(self) -> Self:
         return self
 

@@ -15,6 +15,11 @@ from relaydesk.engine.infer.http1 import ResponseParser
 _HIGH_WATER: Final = 256 * 1024
 _LOW_WATER: Final = 64 * 1024
 ERROR_BODY_LIMIT: Final = 64 * 1024
+# How late events may be for a reader without hurry, and what of them is held meanwhile.
+_RELAXED_S: Final = 0.1
+_RELAXED_BYTES: Final = 64 * 1024
+# In the last events of an answer, and nowhere before: within text the quotes would be escaped.
+_LAST: Final = (b'"usage":{', b"[DONE]", b'"error":{')
 
 
 class Connection(asyncio.Protocol):
@@ -43,6 +48,10 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self.saw_done = False
+        self._relaxed = False
+        self._unread: list[bytes] = []
+        self._unread_bytes = 0
+        self._batch: asyncio.TimerHandle | None = None
 
     # Protocol side.
 
@@ -51,6 +60,29 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.answered = True
+        if self._relaxed:
+            self._unread.append(data)
+            self._unread_bytes += len(data)
+            if self._unread_bytes < _RELAXED_BYTES and not any(mark in data for mark in _LAST):
+                if self._batch is None:
+                    self._batch = asyncio.get_running_loop().call_later(_RELAXED_S, self._read)
+                return
+            self._read()
+            return
+        self._feed(data)
+
+    def _read(self) -> None:
+        """Read what came while nobody was in a hurry."""
+        if self._batch is not None:
+            self._batch.cancel()
+            self._batch = None
+        data = b"".join(self._unread)
+        self._unread.clear()
+        self._unread_bytes = 0
+        if data:
+            self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
         if self._error is not None:
             return
         try:
@@ -62,6 +94,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self.closed = True
+        self._read()
         if self._timer is not None and self._waiter is None:
             self._timer.cancel()
             self._timer = None
@@ -83,7 +116,7 @@ class Connection(asyncio.Protocol):
                 else:
                     self._events.append(chunk_of(event))
                     self._held += len(event.data)
-            if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
+            if self._held > _HIGH_WATER and not (self._paused or self.closed) and self._transport is not None:
                 self._paused = True
                 self._transport.pause_reading()
             return
@@ -169,9 +202,17 @@ class Connection(asyncio.Protocol):
         else:
             self._fail(PeerError("engine_failed", f"the engine said nothing for {timeout_s:g} s"))
 
+    def relax(self) -> None:
+        """See `EngineStream.relax`."""
+        self._relaxed = True
+
     def abort(self) -> None:
         """Close at once, unsent and unread bytes dropped."""
         self.closed = True
+        if self._batch is not None:
+            self._batch.cancel()
+            self._batch = None
+        self._unread.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

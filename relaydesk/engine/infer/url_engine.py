@@ -59,6 +59,9 @@ class UrlStream:
         self._events: deque[bytes] = deque()
         self._ended = response.status != 200
 
+    def relax(self) -> None:
+        """Another machine's engine gains nothing from it."""
+
     def __aiter__(self) -> Self:
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,66 @@ async def test_no_engine_is_one_sentence(runtime_dir: Path) -> None:
 async def test_a_path_cannot_smuggle_a_header(client: EngineClient) -> None:
     with pytest.raises(ValueError, match="not a path"):
         await client.json("GET", "/x HTTP/1.1\r\nHost: y")
+
+
+async def relaxed(client: EngineClient) -> tuple[list[bytes], list[float]]:
+    """All events of a stream whose reader is in no hurry behind the first, and when each was read."""
+    loop = asyncio.get_running_loop()
+    events, times = [], []
+    async with await client.stream("/v1/chat/completions", b"{}") as stream:
+        async for event in stream:
+            events.append(event)
+            times.append(loop.time())
+            if len(events) == 1:
+                stream.relax()
+    return events, times
+
+
+async def test_without_hurry_events_come_in_batches_and_the_last_at_once(
+    server: Server, client: EngineClient
+) -> None:
+    tokens = [chunk(b'data: {"n":%d}\n\n' % number) for number in range(30)]
+    last = chunk(b'data: {"usage":{"completion_tokens":30}}\n\n')
+    end = chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+    server.handler = answer(HEAD, *tokens, last, end, pause_s=0.01)
+    events, times = await relaxed(client)
+    assert events[:-1] == [b'{"n":%d}' % number for number in range(30)]
+    assert events[-1] == b'{"usage":{"completion_tokens":30}}'
+    batches = 1 + sum(later - before > 0.005 for before, later in pairwise(times))
+    # 0.3 s of tokens: the first, a batch every tenth of a second, and the rest with the last event.
+    assert 3 <= batches <= 8
+
+
+async def test_without_hurry_nothing_is_lost_however_the_bytes_come(
+    server: Server, client: EngineClient
+) -> None:
+    body = b"".join(chunk(b'data: {"n":%d}\n\n' % number) for number in range(40))
+    whole = HEAD + body + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+    for size in (1, 7, 61):
+        parts = [whole[at : at + size] for at in range(0, len(whole), size)]
+        server.handler = answer(*parts)
+        events, _ = await relaxed(client)
+        assert events == [b'{"n":%d}' % number for number in range(40)]
+
+
+async def test_without_hurry_an_engine_that_dies_has_its_events_read_first(
+    server: Server, client: EngineClient
+) -> None:
+    tokens = [chunk(b'data: {"n":%d}\n\n' % number) for number in range(5)]
+    server.handler = answer(HEAD, *tokens, pause_s=0.005)
+    seen = []
+    with pytest.raises(PeerError) as caught:  # noqa: PT012  (the stream fails while it is read)
+        async with await client.stream("/v1/chat/completions", b"{}") as stream:
+            stream.relax()
+            async for event in stream:
+                seen.append(event)  # noqa: PERF401  (what came before the failure must be kept)
+    assert caught.value.fault.code == "engine_failed"
+    assert seen == [b'{"n":%d}' % number for number in range(5)]
+
+
+async def test_without_hurry_a_long_answer_is_still_read(server: Server, client: EngineClient) -> None:
+    text = b"x" * 1000
+    tokens = [chunk(b'data: "%b"\n\n' % text) for _ in range(400)]
+    server.handler = answer(HEAD + b"".join(tokens) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+    events, _ = await relaxed(client)
+    assert len(events) == 400
