@@ -6,7 +6,6 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,9 +52,7 @@ def smollm2() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the settings, state or runtime directory of whoever runs it."""
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
@@ -70,4 +67,3 @@ def _own_environment(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
-    yield
