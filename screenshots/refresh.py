@@ -30,6 +30,7 @@ from relaydesk.core.commands import Command, FitModel, Outcome  # noqa: E402 - t
 from relaydesk.node_api import NodeApi  # noqa: E402
 from relaydesk.scripted import Frame, ScriptedNode, read_recording  # noqa: E402
 from relaydesk.surfaces.console.app import ConsoleApp  # noqa: E402
+from relaydesk.surfaces.console.panes.overview.history import STEP_MS  # noqa: E402
 from relaydesk.surfaces.console.panes.overview.pane import OverviewPane  # noqa: E402
 from relaydesk.surfaces.console.session import Session  # noqa: E402
 
@@ -150,14 +151,14 @@ def end_ms(frames: tuple[Frame, ...]) -> int:
 
 
 def fill(pane: OverviewPane, frames: tuple[Frame, ...], start_ms: int, at_ms: int) -> None:
-    """The rate of tokens second by second, up to this moment."""
+    """The rate of tokens step by step, up to this moment."""
     values = [(frame.at_ms, frame.update.health.value) for frame in frames if frame.update.health is not None]
     history = type(pane.history)()
-    for second_ms in range(0, at_ms + 1000, 1000):
+    for step_ms in range(0, at_ms + STEP_MS, STEP_MS):
         known = [
-            health for when_ms, health in values if when_ms <= min(second_ms, at_ms) and health is not None
+            health for when_ms, health in values if when_ms <= min(step_ms, at_ms) and health is not None
         ]
-        history.add(start_ms + min(second_ms, at_ms), known[-1].tokens_per_s if known else None)
+        history.add(start_ms + min(step_ms, at_ms), known[-1].tokens_per_s if known else None)
     pane.history = history
 
 

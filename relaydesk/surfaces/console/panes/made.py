@@ -39,5 +39,6 @@ class Made(Lines):
 
     @dimmed.setter
     def dimmed(self, dimmed: bool) -> None:
-        self._dimmed = dimmed
-        self.update()
+        if dimmed != self._dimmed:
+            self._dimmed = dimmed
+            self.update()

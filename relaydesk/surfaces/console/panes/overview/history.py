@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 
-# More cells than any terminal has columns for are of no use.
+# The node's rate is one over ten seconds: more often there is nothing to see.
+STEP_MS = 2000
+# More samples than any terminal has room for are of no use.
 KEPT = 480
 
 
 class History:
     """Samples ``step_ms`` apart, oldest first; a step in which nothing was known is None."""
 
-    def __init__(self, step_ms: int = 1000, kept: int = KEPT) -> None:
+    def __init__(self, step_ms: int = STEP_MS, kept: int = KEPT) -> None:
         self._step_ms = step_ms
         self._values: deque[float | None] = deque(maxlen=kept)
         self._last: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 
@@ -16,14 +16,12 @@ from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.models import jobs
 from relaydesk.surfaces.console.panes.models.present import FIRST
 from relaydesk.surfaces.console.panes.overview import present
-from relaydesk.surfaces.console.panes.overview.history import History
+from relaydesk.surfaces.console.panes.overview.history import STEP_MS, History
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice
 
 if TYPE_CHECKING:
     from relaydesk.surfaces.console.app import ConsoleApp
-
-_SAMPLE_S: Final = 1.0
 
 
 class OverviewPane(Pane):
@@ -34,7 +32,8 @@ class OverviewPane(Pane):
 
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(spec)
-        self.history = History(int(_SAMPLE_S * 1000))
+        self.history = History()
+        self._drawn: tuple[object, int] = ((), 0)
 
     def compose_body(self) -> ComposeResult:
         picture = Made(id="picture")
@@ -43,7 +42,7 @@ class OverviewPane(Pane):
 
     def on_mount(self) -> None:
         # The rate is written down while another pane is looked at, too.
-        self.set_interval(_SAMPLE_S, self._sample)
+        self.set_interval(STEP_MS / 1000, self._sample)
 
     def take(self, view: NodeView, link: Link) -> None:
         super().take(view, link)
@@ -56,8 +55,10 @@ class OverviewPane(Pane):
         self._sample()
         self._draw(view)
 
-    def tick(self, now_ms: int) -> None:  # noqa: ARG002 - the clock is asked when it is drawn
-        if self.view is not None and not self.state.covers:
+    def tick(self, now_ms: int) -> None:
+        # A sample was added, and an alert may be a minute older; while views come in there is nothing to add.
+        fresh = (self.history.values, now_ms // 60_000) != self._drawn
+        if fresh and self.view is not None and not self.state.covers:
             self._draw(self.view)
 
     def reason(self, action: Action) -> str:  # noqa: ARG002 - there is one
@@ -88,6 +89,7 @@ class OverviewPane(Pane):
         if models is None:
             return
         history, now_ms = self.history.values, self._desk.session.clock.wall_ms()
+        self._drawn = (history, now_ms // 60_000)
         self.query_one("#picture", Made).show(
             lambda width, height, ascii: present.picture(
                 view, models, history, now_ms, width, height, ascii=ascii

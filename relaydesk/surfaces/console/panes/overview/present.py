@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from relaydesk.surfaces.console.panes.models import jobs
 from relaydesk.surfaces.console.panes.models.present import FIRST, TONES, state_word
 from relaydesk.surfaces.console.panes.models.present import empty as no_model
 from relaydesk.surfaces.console.panes.overview.boxes import Box, column, row
+from relaydesk.surfaces.console.panes.overview.history import STEP_MS
 from relaydesk.surfaces.console.panes.prose import NOTHING, marked, paragraph, sentence
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice
@@ -205,7 +207,6 @@ def rate_lines(
     width: int,
     height: int,
     *,
-    step_s: int = 1,
     ascii: bool = False,
 ) -> tuple[Line, ...]:
     """A chart where there is room for one, else a line of bars; nothing where there is none.
@@ -220,8 +221,8 @@ def rate_lines(
     # A chart has two samples a cell, and its amounts at the left.
     room = width if not chart else (width - _AMOUNTS) * (1 if ascii else 2)
     times = next(times for times in _STRETCH if times == 1 or times * len(history) <= room)
-    samples = [value for value in history[-room // times :] for _ in range(times)]
-    span = f"the last {duration(len(history[-room // times :]) * step_s)}"
+    samples = tuple(value for value in history[-room // times :] for _ in range(times))
+    span = f"the last {duration(len(samples) // times * STEP_MS / 1000)}"
     head: Line = (
         Span("Tokens/s", "strong"),
         Span(f"  {rate(health.tokens_per_s)} now"),
@@ -229,7 +230,13 @@ def rate_lines(
     )
     if not chart:
         return (head, (Span(sparkline(samples, width, ascii=ascii), "accent"),))
-    return (head, *line_chart((Series(samples),), width, height - 1, filled=True, ascii=ascii))
+    return (head, *_chart(samples, width, height - 1, ascii=ascii))
+
+
+# Memory moves more often than there is a sample, and a chart is most of a picture's work.
+@lru_cache(maxsize=4)
+def _chart(samples: tuple[float | None, ...], width: int, height: int, *, ascii: bool) -> tuple[Line, ...]:
+    return line_chart((Series(samples),), width, height, filled=True, ascii=ascii)
 
 
 # Memory.

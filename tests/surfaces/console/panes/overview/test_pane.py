@@ -42,7 +42,7 @@ async def test_the_rate_is_written_down_by_the_clock(desk: Desk) -> None:
         pane = app.pane
         assert isinstance(pane, OverviewPane)
         assert pane.history.values == (41.7,)
-        desk.clock.advance(2)
+        desk.clock.advance(4)
         desk.set(health=HealthView(tokens_per_s=12.5))
         await refreshed(app, pilot)
         assert pane.history.values == (41.7, None, 12.5)
