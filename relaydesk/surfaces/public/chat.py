@@ -105,7 +105,7 @@ async def _next(frames: AsyncIterator[bytes]) -> bytes | None:
 
 
 class _BeatingWriter:
-    """A response that is never silent for longer than the heartbeat."""
+    """A response that is never silent for longer than the heartbeat, and never waits for ever."""
 
     def __init__(self, response: web.StreamResponse, hub: Hub, transport: asyncio.Transport | None) -> None:
         self._transport = transport
@@ -113,23 +113,28 @@ class _BeatingWriter:
         self._clock = hub.clock
         self._interval_s = hub.heartbeat_s()
         self._last = self._clock.mono()
+        self._writing = False
 
     async def write(self, frame: bytes) -> None:
-        """Write a frame; a client that does not take it counts as gone (`ConnectionResetError`)."""
+        """Write a frame. Raises `ConnectionError` where the client has gone, or counts as gone."""
         self._last = self._clock.mono()
-        try:
-            async with asyncio.timeout(STALL_S):
-                await self._response.write(frame)
-        except TimeoutError:
-            if self._transport is not None:
-                # Closing would wait for what the client does not take.
-                self._transport.abort()
-            raise ConnectionResetError("the client takes nothing") from None
+        self._writing = True
+        await self._response.write(frame)
+        self._writing = False
 
     async def beat(self) -> None:
+        """Fill silence with comments, and cut off a client that takes nothing for `STALL_S`."""
         while True:
             quiet = self._clock.mono() - self._last
-            if quiet >= self._interval_s:
+            if self._writing:
+                if quiet >= STALL_S:
+                    _log.info("a client takes nothing and is cut off")
+                    if self._transport is not None:
+                        # Closing would wait for what the client does not take.
+                        self._transport.abort()
+                    return
+                await asyncio.sleep(min(STALL_S - quiet, self._interval_s))
+            elif quiet >= self._interval_s:
                 await self.write(HEARTBEAT)
             else:
                 await asyncio.sleep(self._interval_s - quiet)

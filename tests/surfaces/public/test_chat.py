@@ -311,3 +311,22 @@ async def test_many_clients_at_once_start_one_engine_and_all_are_answered(hub: S
     assert hub.starter.engine("tiny").most_open == 2
     assert hub.journal.requests_total == 40
     await hub.idle()
+
+
+async def test_a_client_that_takes_nothing_is_cut_off(
+    hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It never reads and never leaves: its slot must not be its own for ever."""
+    monkeypatch.setattr(module, "STALL_S", 0.3)
+    hub.heartbeat_s = 0.05
+    hub.starter.reply = lambda _body: answer(*["x" * 100_000] * 400)
+    async with RawClient(hub.port, KEY) as client:
+        client.reader.feed_eof()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        body = json.dumps({"messages": [{"role": "user", "content": "hi"}], "stream": True}).encode()
+        client.head("POST", CHAT, {"Content-Type": "application/json", "Content-Length": str(len(body))})
+        client.send(body)
+        await hub.until(lambda: hub.starter.open == 1, 3)
+        await hub.idle(5)
+    hub.starter.reply = lambda _body: answer("again")
+    assert (await hub.chat())[0] == 200
