@@ -81,13 +81,19 @@ def suggest(
 def _with_memory(
     subject: Subject, memory: HostMemory, loaded: Sequence[LoadedModel], standing: Standing
 ) -> Suggestion:
-    """What memory is missing: with the smallest settings where they spare at least half of it."""
-    least = _smallest(subject.spec, subject.header)
+    """What memory is missing: with the smallest settings where they spare at least half of it.
+
+    Nobody is told to buy memory for context beyond what the model was trained for.
+    """
+    spec, least = subject.spec, _smallest(subject.spec, subject.header)
+    if _beyond(spec, subject.header):
+        spec = msgspec.structs.replace(spec, ctx=subject.header.context_length)
+        standing = stand(msgspec.structs.replace(subject, spec=spec), memory, loaded)
     smaller = stand(msgspec.structs.replace(subject, spec=least), memory, loaded)
     whole, rest = (_missing_mib(subject.spec.name, loaded, each) for each in (standing, smaller))
     if 2 * rest <= whole:
         return _say(subject, least, smaller, memory, more_mib=rest)
-    return _say(subject, subject.spec, standing, memory, more_mib=whole)
+    return _say(subject, spec, standing, memory, more_mib=whole)
 
 
 def _candidates(spec: ModelSpec, header: GgufHeader, tried: Tried) -> Iterator[tuple[ModelSpec, bool]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.pool.eviction import LoadedModel
@@ -104,6 +104,7 @@ def _apply(report: FitReport, base: ModelSpec) -> ModelSpec:
 kv_types: st.SearchStrategy[KvType] = st.sampled_from(["f16", "bf16", "f32", "q8_0", "q4_0"])
 
 
+@example(free=0, more=0, ctx=8193, slots=1, kv="q8_0", pinned=0, idle=0)  # one token beyond its training
 @settings(max_examples=200, deadline=None)
 @given(
     free=st.integers(0, 900),
