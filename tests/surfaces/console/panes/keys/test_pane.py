@@ -60,7 +60,11 @@ async def test_the_way_to_a_client_stands_below_the_list_and_once(desk: Desk) ->
     async with console(desk) as (app, pilot):
         await pilot.press("4")
         assert (await settled(app, pilot)).count("OPENAI_BASE_URL") == 1
+        below = app.screen.query_one("#client")
+        assert below.display
         await pilot.press("enter")
         assert (await settled(app, pilot)).count("OPENAI_BASE_URL") == 1
+        assert not below.display
         await pilot.press("escape")
         assert (await settled(app, pilot)).count("OPENAI_BASE_URL") == 1
+        assert below.display

@@ -102,8 +102,9 @@ def test_a_model_that_was_loaded_says_so_where_loading_would_stand() -> None:
 
 
 def test_ascii_bars() -> None:
-    bar = line_text(present.time_lines(parts(DONE), 40, ascii=True)[0])
+    bar, _, *legend = (line_text(line) for line in present.time_lines(parts(DONE), 40, ascii=True))
     assert set(bar) == set("#=+-")
+    assert [line[:2] for line in legend] == ["##", "==", "++", "--", "  "]
 
 
 @pytest.mark.parametrize("values", [busy(), hostile()], ids=["busy", "hostile"])
