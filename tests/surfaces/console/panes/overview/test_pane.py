@@ -60,3 +60,10 @@ async def test_another_size_is_another_picture(desk: Desk) -> None:
         await pilot.resize_terminal(60, 16)
         await settled(app, pilot)
         assert "╭" not in screen_text(app)
+
+
+async def test_what_a_short_terminal_has_no_room_for_is_scrolled_to(desk: Desk) -> None:
+    async with console(desk, (60, 16)) as (app, pilot):
+        assert "other programs" not in await settled(app, pilot)
+        await pilot.press("pagedown")
+        assert "other programs" in await settled(app, pilot)
