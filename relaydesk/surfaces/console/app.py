@@ -240,6 +240,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self._draw()
 
     def _tick(self) -> None:
+        if not self.is_running:
+            return  # it is being taken down: the widgets are going
         if not self.feed.focused:
             return
         if not self.feed.paused and self.pane is not None:
@@ -248,6 +250,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def _draw(self, size: Size | None = None) -> None:
         """Strip, tabs and footer; lines that are the same cost nothing."""
+        if not self.is_running:
+            return  # it is being taken down: the widgets are going
         (width, height), screen = size or self.size, self.screen_stack[0]
         feed, mode = self.feed, self.session.mode
         hint = self.pane.hint if self.pane is not None else ("", "", "")
