@@ -40,7 +40,12 @@ def error_body(fault: Fault) -> bytes:
 
 
 def error_reply(fault: Fault) -> ErrorReply:
-    """The answer before any byte of another was sent.
+    """The answer before any byte of another was sent."""
+    return reply_with(fault, error_body(fault))
+
+
+def reply_with(fault: Fault, body: bytes) -> ErrorReply:
+    """A fault's status and headers around a ``body`` in any dialect.
 
     ``x-should-retry: false`` where a retry cannot help: clients otherwise retry every status from 500 on,
     and 429. ``Retry-After`` only beside a retry that makes sense, because some sleep it out in full.
@@ -53,7 +58,7 @@ def error_reply(fault: Fault) -> ErrorReply:
         headers["Retry-After"] = str(fault.retry_after)
     if rule.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="relaydesk"'
-    return ErrorReply(rule.status, headers, error_body(fault))
+    return ErrorReply(rule.status, headers, body)
 
 
 def error_frame(fault: Fault) -> bytes:

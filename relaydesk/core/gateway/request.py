@@ -17,15 +17,9 @@ from relaydesk.core.gateway.fields import (
 )
 from relaydesk.core.gateway.messages import rebuild_messages
 from relaydesk.core.gateway.tools import rebuild_tools, response_format, tool_choice
+from relaydesk.core.gateway.work import Capabilities
 
-__all__ = ["MAX_DEPTH", "Capabilities", "ChatRequest", "check_capabilities", "parse_chat"]
-
-
-class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a loaded model can take besides text."""
-
-    tools: bool = False
-    images: bool = False
+__all__ = ["MAX_DEPTH", "ChatRequest", "check_capabilities", "parse_chat"]
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from typing import Final
 from relaydesk.core.codec import fault_view
 from relaydesk.core.errors import Fault
 from relaydesk.core.events import RequestChanged
+from relaydesk.core.gateway.output import Spent
 from relaydesk.core.ports import Clock
 from relaydesk.core.view.sections import RequestState, RequestsView, RequestView
 from relaydesk.engine.bus import Bus
@@ -42,6 +43,8 @@ class RequestRecord:
         self._started = journal.clock.mono()
         self._step_started = self._started
         self._first_token: float | None = None
+        self._loaded = self._prompt = self._started
+        self._load_began: float | None = None
         self.queue_ms: int | None = None
         self.load_ms: int | None = None
         self.first_token_ms: int | None = None
@@ -56,18 +59,21 @@ class RequestRecord:
 
     def loading(self) -> None:
         """The model has to be loaded first."""
+        self._load_began = self._journal.clock.mono()
         self._move("loading")
 
     def loaded(self) -> None:
         """The model is there; what follows is waiting for a slot."""
         if self.load_ms is None:
             self.load_ms = self._since_step()
+            self._loaded = self._step_started
             self._move("queued")
 
     def prefill(self) -> None:
         """A slot was given; the prompt is being read."""
         if self.queue_ms is None:
             self.queue_ms = self._since_step()
+            self._prompt = self._step_started
             self._move("prefill")
 
     def progress(self, done: int, total: int) -> None:
@@ -95,6 +101,17 @@ class RequestRecord:
         self.cached_tokens = cached
         self.completion_tokens = completion
         self.finish_reasons = finish_reasons
+
+    def spent(self) -> Spent:
+        """Where the time went until now."""
+        now = self._journal.clock.mono()
+        first = now if self._first_token is None else self._first_token
+        return Spent(
+            total=_ns(now - self._started),
+            load=0 if self._load_began is None else _ns(self._loaded - self._load_began),
+            prompt=_ns(first - self._prompt),
+            answer=_ns(now - first),
+        )
 
     def finish(self, status: int, fault: Fault | None = None) -> None:
         """The request is over; later calls change nothing."""
@@ -240,6 +257,10 @@ class Journal:
     def view(self) -> RequestsView:
         """Both lists for the console."""
         return RequestsView(tuple(record.view() for record in self._open.values()), tuple(self._ended)[:100])
+
+
+def _ns(seconds: float) -> int:
+    return max(0, round(seconds * 1e9))
 
 
 def _line(view: RequestView) -> str:

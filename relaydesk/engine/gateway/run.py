@@ -1,4 +1,4 @@
-"""One chat request on its way through an engine and back, streamed or whole.
+"""One request on its way through an engine and back, streamed or whole.
 
 Every choice is an engine request of its own, with its own slot: ``n`` in one request is counted once by
 engines, and shares one slot's cache. Leaving a run early closes its engine connections, which frees the
@@ -13,20 +13,16 @@ from contextlib import aclosing
 from typing import Final
 
 from relaydesk.core.errors import Fault, FaultError, PeerError
-from relaydesk.core.gateway.chunk import ChunkRewriter, Identity, call_prefix, usage_frame
+from relaydesk.core.gateway.answer import Answer
 from relaydesk.core.gateway.faults import engine_fault
-from relaydesk.core.gateway.fold import Fold
-from relaydesk.core.gateway.piece import ChoiceStream
-from relaydesk.core.gateway.rebuild import engine_body
-from relaydesk.core.gateway.request import ChatRequest
-from relaydesk.core.gateway.sse import DONE, data_frame
-from relaydesk.core.gateway.usage import Tally, Usage, total_usage
+from relaydesk.core.gateway.output import Output
+from relaydesk.core.gateway.usage import Tally, Usage
+from relaydesk.core.gateway.work import Reader, Work
 from relaydesk.engine.gateway.journal import RequestRecord
 from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.tasks import spawn
 
-CHAT_PATH: Final = "/v1/chat/completions"
 # Frames of all choices together that may wait for a slow client.
 MERGE_LIMIT: Final = 64
 
@@ -34,41 +30,39 @@ _INTERNAL: Final = Fault("internal_error", "relaydesk failed on this request", "
 _GONE: Final = Fault("client_closed", "the client left before the answer was complete")
 
 
-class ChatRun:
+class Run:
     """One checked request. Use `frames` or `whole`, once.
 
-    ``warm`` says that its model is loaded, so that an answer is near.
+    ``warm`` says that its model is loaded, so that an answer is near; ``call_prefix`` begins the ids of tool
+    calls that an engine gave none.
     """
 
     def __init__(
-        self, request: ChatRequest, identity: Identity, pool: Pool, record: RequestRecord, *, warm: bool
+        self, work: Work, output: Output, pool: Pool, record: RequestRecord, *, call_prefix: str, warm: bool
     ) -> None:
-        self.stream = request.stream
+        self.stream = work.stream
+        self.output = output
         self.warm = warm
         self.record = record
-        self._request = request
-        self._identity = identity
+        self._work = work
         self._pool = pool
+        self._readers = [work.reader(number, f"{call_prefix}_{number}") for number in range(work.choices)]
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """The SSE frames, ``[DONE]`` last.
+        """The stream in its dialect, frame by frame.
 
         Raises `FaultError` where it fails: before the first frame by status, after it in-band.
         """
         try:
             async with self._pool.lease(self.record.model, self.record) as lease:
-                rewriters = [ChunkRewriter(self._identity, i) for i in range(self._request.n)]
-                one = len(rewriters) == 1
-                source = self._single(lease, rewriters[0]) if one else self._merged(lease, rewriters)
+                one = len(self._readers) == 1
+                source = self._single(lease) if one else self._merged(lease)
                 async with aclosing(source):
                     async for frame in source:
                         yield frame
-                tallies = [rewriter.tally for rewriter in rewriters]
-                usage = self._settle(lease, tallies)
-                if self._request.include_usage:
-                    yield usage_frame(self._identity, usage)
+                usage = self._settle(lease)
             self.record.finish(200)
-            yield data_frame(DONE)
+            yield self.output.close(usage, self.record.spent())
         except FaultError as error:
             self.record.finish(error.fault.rule.status, error.fault)
             raise
@@ -81,24 +75,24 @@ class ChatRun:
             raise
 
     async def whole(self, deliver: Callable[[bytes], Awaitable[None]] | None = None) -> bytes:
-        """The answer as one JSON body. Raises `FaultError` where it fails.
+        """The answer as one body. Raises `FaultError` where it fails.
 
         ``deliver`` is given the answer before the books are closed: the client need not wait for those.
         """
         try:
             async with self._pool.lease(self.record.model, self.record) as lease:
-                fold = Fold(self._identity, self._request.n)
-                streams = [ChoiceStream(call_prefix(self._identity, i)) for i in range(self._request.n)]
-                if len(streams) == 1:
-                    await self._collect(lease, 0, streams[0], fold)
+                answers = [Answer() for _ in self._readers]
+                if len(answers) == 1:
+                    await self._collect(lease, 0, answers[0])
                 else:
                     try:
                         async with asyncio.TaskGroup() as group:
-                            for number, stream in enumerate(streams):
-                                group.create_task(self._collect(lease, number, stream, fold))
+                            for number, answer in enumerate(answers):
+                                group.create_task(self._collect(lease, number, answer))
                     except BaseExceptionGroup as errors:
                         raise errors.exceptions[0] from None
-                body = fold.result(self._settle(lease, [stream.tally for stream in streams]))
+                usage = self._settle(lease)
+                body = self.output.whole(answers, usage, self.record.spent())
                 if deliver is not None:
                     await deliver(body)
             self.record.finish(200)
@@ -117,22 +111,24 @@ class ChatRun:
         """Nobody wants the answer any more. Does nothing where the run has ended by itself."""
         self.record.finish(_GONE.rule.status, _GONE)
 
-    async def _single(self, lease: Lease, rewriter: ChunkRewriter) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._events(lease, 0, rewriter.tally)) as events:
+    async def _single(self, lease: Lease) -> AsyncGenerator[bytes, None]:
+        reader, say = self._readers[0], self.output.piece
+        async with aclosing(self._events(lease, 0, reader)) as events:
             async for data in events:
-                if frame := rewriter.feed(data):
+                piece = reader.read(data)
+                if piece is not None and (frame := say(0, piece)):
                     yield frame
-        rewriter.end()
+        reader.end()
 
-    async def _merged(self, lease: Lease, rewriters: list[ChunkRewriter]) -> AsyncGenerator[bytes, None]:
+    async def _merged(self, lease: Lease) -> AsyncGenerator[bytes, None]:
         """Frames of all choices as they come. The first failure ends all of them.
 
         No TaskGroup: a generator is resumed by whichever task asks for its next frame, and may be closed.
         """
         queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(MERGE_LIMIT)
         pumps = [
-            spawn(self._pump(lease, number, rewriter, queue), name=f"choice {number} of {self.record.id}")
-            for number, rewriter in enumerate(rewriters)
+            spawn(self._pump(lease, number, queue), name=f"choice {number} of {self.record.id}")
+            for number in range(len(self._readers))
         ]
         try:
             running = len(pumps)
@@ -149,34 +145,31 @@ class ChatRun:
                 pump.cancel()
             await asyncio.wait(pumps)
 
-    async def _pump(
-        self,
-        lease: Lease,
-        number: int,
-        rewriter: ChunkRewriter,
-        queue: asyncio.Queue[bytes | Exception | None],
-    ) -> None:
+    async def _pump(self, lease: Lease, number: int, queue: asyncio.Queue[bytes | Exception | None]) -> None:
+        reader = self._readers[number]
         try:
-            async with aclosing(self._events(lease, number, rewriter.tally)) as events:
+            async with aclosing(self._events(lease, number, reader)) as events:
                 async for data in events:
-                    if frame := rewriter.feed(data):
+                    piece = reader.read(data)
+                    if piece is not None and (frame := self.output.piece(number, piece)):
                         await queue.put(frame)
-            rewriter.end()
+            reader.end()
             await queue.put(None)
         except Exception as error:
             # Whatever it is, it ends the run: the reader would wait for this choice for ever.
             await queue.put(error)
 
-    async def _collect(self, lease: Lease, number: int, stream: ChoiceStream, fold: Fold) -> None:
-        async with aclosing(self._events(lease, number, stream.tally, hurry=False)) as events:
+    async def _collect(self, lease: Lease, number: int, answer: Answer) -> None:
+        reader = self._readers[number]
+        async with aclosing(self._events(lease, number, reader, hurry=False)) as events:
             async for data in events:
-                piece = stream.read(data)
+                piece = reader.read(data)
                 if piece is not None:
-                    fold.add(number, piece)
-        stream.end()
+                    answer.add(piece)
+        reader.end()
 
     async def _events(
-        self, lease: Lease, choice: int, tally: Tally, *, hurry: bool = True
+        self, lease: Lease, choice: int, reader: Reader, *, hurry: bool = True
     ) -> AsyncGenerator[bytes, None]:
         """One choice's events as the engine sends them, while a slot is held for it.
 
@@ -187,16 +180,16 @@ class ChatRun:
             if lease.fault is not None:
                 raise _error(lease.fault)
             record.prefill()
-            body = engine_body(
-                self._request,
+            body = self._work.body(
+                choice,
                 alias=lease.alias,
                 slot=slot.number,
                 cache_prompt=slot.may_reuse_cache,
-                choice=choice,
                 extensions=lease.extensions,
             )
+            tally = reader.tally
             try:
-                stream = await lease.engine.stream(CHAT_PATH, body)
+                stream = await lease.engine.stream(self._work.path, body)
                 async with stream:
                     if stream.status != 200:
                         raise _error(engine_fault(stream.status, stream.error_body))
@@ -216,8 +209,9 @@ class ChatRun:
             except PeerError as error:
                 raise _error(await lease.why(error.fault)) from error
 
-    def _settle(self, lease: Lease, tallies: list[Tally]) -> Usage:
-        usage = total_usage(tallies, cached=lease.extensions)
+    def _settle(self, lease: Lease) -> Usage:
+        tallies: list[Tally] = [reader.tally for reader in self._readers]
+        usage = self._work.usage(tallies, cached=lease.extensions)
         self.record.settle(
             prompt=usage.prompt_tokens,
             cached=tallies[0].cached_tokens if lease.extensions else 0,

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.choose import choose_model
-from relaydesk.core.gateway.chunk import new_identity
-from relaydesk.core.gateway.request import check_capabilities, parse_chat
+from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.work import Plan
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.gateway.journal import Journal
-from relaydesk.engine.gateway.run import ChatRun
+from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.pool.pool import Pool
 
 
@@ -26,33 +26,36 @@ class Gateway:
         self._rng = rng
         self._accepting = accepting
 
-    async def open_chat(self, body: bytes, *, key: str, request_id: str) -> ChatRun:
-        """Check a chat request and open its run.
-
-        Raises `FaultError` for everything that is wrong with it or with its model's placement; nothing has
-        been loaded or waited for by then.
-        """
+    def check_accepting(self) -> None:
+        """Raises `PeerError` ``shutting_down`` while no new work is taken."""
         if not self._accepting():
             raise PeerError(
                 "shutting_down", "this hub is not taking requests now", "try again soon", retry_after=5
             )
-        request = parse_chat(body)
-        name = choose_model(request.model, self._pool.registry.names())
+
+    async def open(
+        self, body: bytes, plan_of: Callable[[bytes], Plan], *, route: str, key: str, request_id: str
+    ) -> Run:
+        """Check a request by its dialect's ``plan_of`` and open its run.
+
+        Raises `FaultError` for everything that is wrong with it or with its model's placement; nothing has
+        been loaded or waited for by then.
+        """
+        self.check_accepting()
+        plan = plan_of(body)
+        name = choose_model(plan.work.model, self._pool.registry.names())
         await self._pool.registry.recheck(name)
-        check_capabilities(request, self._pool.registry.capabilities(name))
+        work = plan.work.fitted(self._pool.registry.capabilities(name))
         record = self._journal.open(
-            request_id,
-            model=name,
-            key=key,
-            route="/v1/chat/completions",
-            stream=request.stream,
-            choices=request.n,
+            request_id, model=name, key=key, route=route, stream=work.stream, choices=work.choices
         )
         try:
             self._pool.check(name)
         except FaultError as error:
             record.finish(error.fault.rule.status, error.fault)
             raise
-        public_name = request.model or name
-        identity = new_identity(self._rng, public_name, self._clock.wall_ms())
-        return ChatRun(request, identity, self._pool, record, warm=self._pool.is_warm(name))
+        token = self._rng.token_bytes(12).hex()
+        output = plan.output(Identity(token, work.model or name, self._clock.wall_ms()))
+        return Run(
+            work, output, self._pool, record, call_prefix=f"call_{token}", warm=self._pool.is_warm(name)
+        )

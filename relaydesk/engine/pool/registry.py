@@ -17,7 +17,7 @@ import msgspec
 from relaydesk.core.errors import Fault, FaultError, LocalError
 from relaydesk.core.events import ModelChanged
 from relaydesk.core.gateway.models import ModelName, find_model
-from relaydesk.core.gateway.request import Capabilities
+from relaydesk.core.gateway.work import Capabilities
 from relaydesk.core.ids import parse_model_name
 from relaydesk.core.pool.gguf import GgufHeader
 from relaydesk.core.pool.model import ModelSpec

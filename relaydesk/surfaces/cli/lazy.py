@@ -20,10 +20,10 @@ class LazyGroup(click.Group):
         super().__init__(*args, **{"no_args_is_help": False, **kwargs})
         self._verbs = {verb.name: verb for verb in verbs}
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, verb in self._verbs.items() if verb.built]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         verb = self._verbs.get(cmd_name)
         return verb.load() if verb is not None and verb.built else None
 

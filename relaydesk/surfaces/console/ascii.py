@@ -45,7 +45,7 @@ def to_ascii(text: str) -> str:
 class AsciiFilter(LineFilter):
     """`to_ascii` over every line."""
 
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
             segment
             if segment.text.isascii()

@@ -56,7 +56,7 @@ class Pane(Container):
     def show(self, view: NodeView) -> None:
         """Put the view into the widgets. Its main section has a value, perhaps an old one."""
 
-    def empty(self, view: NodeView) -> Notice | None:  # noqa: ARG002
+    def empty(self, view: NodeView) -> Notice | None:
         """What to say where the main section's value holds nothing; None where it holds something."""
         return None
 
@@ -67,11 +67,11 @@ class Pane(Container):
         """What the selected row is called, for questions and answers; empty for none."""
         return ""
 
-    def reason(self, action: Action) -> str:  # noqa: ARG002
+    def reason(self, action: Action) -> str:
         """Why the action cannot be done now, as a sentence without a full stop; empty where it can."""
         return ""
 
-    def request(self, action: Action, answer: str = "") -> Command:  # noqa: ARG002
+    def request(self, action: Action, answer: str = "") -> Command:
         """The command to send for an action; ``answer`` is the text it asked for.
 
         By default the command with nothing filled in.
@@ -79,7 +79,7 @@ class Pane(Container):
         assert action.command is not None
         return action.command()
 
-    def cli(self, action: Action, answer: str = "") -> str:  # noqa: ARG002
+    def cli(self, action: Action, answer: str = "") -> str:
         """The command line that does the same, with the selection filled in."""
         return action.cli.replace("NAME", self.subject() or "NAME")
 
@@ -87,7 +87,7 @@ class Pane(Container):
         """What would be lost, as the question before a dangerous action says it."""
         return action.danger
 
-    def answered(self, action: Action, command: Command, outcome: Outcome) -> bool:  # noqa: ARG002
+    def answered(self, action: Action, command: Command, outcome: Outcome) -> bool:
         """Show what came of a command; False leaves it to a toast."""
         return False
 

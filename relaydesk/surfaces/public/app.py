@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from aiohttp import web
 
+from relaydesk.core.gateway.chat import chat_plan
+from relaydesk.core.gateway.work import Plan
 from relaydesk.surfaces.public.body import answer_expect
-from relaydesk.surfaces.public.chat import chat_completions
+from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.health import healthz, readyz
 from relaydesk.surfaces.public.malformed import hide_versions, server_logger
 from relaydesk.surfaces.public.middleware import with_errors, with_key
 from relaydesk.surfaces.public.models import list_models, show_model
 from relaydesk.surfaces.public.state import HUB, Hub
+
+# Routes whose whole job is one generation, with what understands their bodies.
+GENERATION: Final[dict[str, Callable[[bytes], Plan]]] = {
+    "/v1/chat/completions": chat_plan,
+}
 
 
 def make_app(hub: Hub) -> web.Application:
@@ -27,5 +37,6 @@ def make_app(hub: Hub) -> web.Application:
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/v1/models", list_models)
     app.router.add_get("/v1/models/{id:.+}", show_model)
-    app.router.add_post("/v1/chat/completions", chat_completions, expect_handler=answer_expect)
+    for path, plan_of in GENERATION.items():
+        app.router.add_post(path, generation(plan_of, path), expect_handler=answer_expect)
     return app

@@ -13,7 +13,7 @@ from typing import Final
 from aiohttp import web
 
 from relaydesk.core.errors import Fault, FaultError, PeerError
-from relaydesk.core.gateway.errors import error_reply
+from relaydesk.core.gateway.dialect import dialect_reply
 from relaydesk.core.ids import accept_request_id, new_request_id
 from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID
@@ -66,8 +66,8 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
 
 
 def error_response(request: web.Request, fault: Fault) -> web.Response:
-    """A fault as the OpenAI dialect says it."""
-    reply = error_reply(fault)
+    """A fault as the dialect of the request's path says it."""
+    reply = dialect_reply(request.path, fault)
     response = web.Response(
         status=reply.status, body=reply.body, headers={**reply.headers, "x-request-id": request[REQUEST_ID]}
     )

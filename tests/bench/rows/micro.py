@@ -11,7 +11,9 @@ from typing import Final
 
 from relaydesk.config.load import load
 from relaydesk.config.paths import resolve
-from relaydesk.core.gateway.chunk import ChunkRewriter, Identity
+from relaydesk.core.gateway.chat_output import ChatOutput
+from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.piece import ChoiceStream
 from relaydesk.core.gateway.rebuild import engine_body
 from relaydesk.core.gateway.request import parse_chat
 from relaydesk.core.gateway.sse import SseParser
@@ -55,8 +57,14 @@ def micro(context: Context) -> list[Figure]:
 
 
 def _pieces() -> dict[str, Callable[[], object]]:
-    rewriter = ChunkRewriter(Identity("chatcmpl-0123456789abcdef01234567", "tiny", 1_796_007_817))
-    rewriter.feed(_CHUNK)
+    reader = ChoiceStream()
+    output = ChatOutput(Identity("0123456789abcdef01234567", "tiny", 1_796_007_817_000))
+
+    def rewrite() -> bytes:
+        piece = reader.read(_CHUNK)
+        return output.piece(0, piece) if piece is not None else b""
+
+    rewrite()
     sse, http = SseParser(), ResponseParser()
     http.feed(_HEAD)
     small, long = _request(40), _request(200_000)
@@ -64,7 +72,7 @@ def _pieces() -> dict[str, Callable[[], object]]:
     return {
         "HTTP chunk off the wire": lambda: http.feed(_HTTP_CHUNK),
         "SSE event out of it": lambda: sse.feed(_EVENT),
-        "chunk rewritten": lambda: rewriter.feed(_CHUNK),
+        "chunk rewritten": rewrite,
         "parse_chat, 40 characters": lambda: parse_chat(small),
         "parse_chat, 200,000 characters": lambda: parse_chat(long),
         "engine_body": lambda: engine_body(parsed, alias="tiny", slot=1, cache_prompt=True),

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
-from relaydesk.core.gateway.request import Capabilities, ChatRequest, check_capabilities, parse_chat
+from relaydesk.core.gateway.request import ChatRequest, check_capabilities, parse_chat
+from relaydesk.core.gateway.work import Capabilities
 
 USER = {"role": "user", "content": "hi"}
 

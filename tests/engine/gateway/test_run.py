@@ -8,15 +8,18 @@ import msgspec
 import pytest
 
 from relaydesk.core.errors import Fault, FaultError, PeerError
+from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.view.sections import RequestView
-from relaydesk.engine.gateway.run import ChatRun
+from relaydesk.engine.gateway.run import Run
 from tests.support.scripted_engine import Script, answer, piece, usage
 from tests.support.scripted_hub import ScriptedHub, frames, texts
 
 
-async def open_run(hub: ScriptedHub, request_id: str = "r", **fields: Any) -> ChatRun:
+async def open_run(hub: ScriptedHub, request_id: str = "r", **fields: Any) -> Run:
     body = {"messages": [{"role": "user", "content": "Hi"}], **fields}
-    return await hub.gateway.open_chat(msgspec.json.encode(body), key="ann", request_id=request_id)
+    return await hub.gateway.open(
+        msgspec.json.encode(body), chat_plan, route="/v1/chat/completions", key="ann", request_id=request_id
+    )
 
 
 async def whole(hub: ScriptedHub, request_id: str) -> bytes:
@@ -28,7 +31,7 @@ def waiting_for_slots(hub: ScriptedHub) -> int:
     return slots.waiting if slots is not None else 0
 
 
-async def text_of(run: ChatRun) -> str:
+async def text_of(run: Run) -> str:
     return b"".join([frame async for frame in run.frames()]).decode()
 
 

@@ -142,7 +142,7 @@ class StackedBar(Lines):
         self._parts, self._total, self._limit = tuple(parts), total, limit
         self.update()
 
-    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:  # noqa: ARG002 - as many as there are
+    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:
         """The bar, its limit and the legend for this width."""
         parts, total = self._parts, self._total
         lines = [stacked_bar(parts, total, width, ascii=self.ascii)]

@@ -47,7 +47,7 @@ class Lines(LineView):
         self._given = tuple(lines)
         self.update()
 
-    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:  # noqa: ARG002 - for subclasses
+    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:
         """The lines for a size in cells; ``height`` is 0 where the lines decide it."""
         return self._given
 
@@ -56,11 +56,11 @@ class Lines(LineView):
         self.laid_out()
         self.repaint()
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as there are."""
         return len(self.lines_for(width, 0))
 
-    def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - Textual's
+    def get_content_width(self, container: Size, viewport: Size) -> int:
         """All there is: lines are cut to the width, not the width to lines."""
         return container.width
 

@@ -71,6 +71,6 @@ class Sparkline(Lines):
         self._values = tuple(values)
         self.update()
 
-    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:  # noqa: ARG002 - one line
+    def lines_for(self, width: int, height: int) -> tuple[Line, ...]:
         """The row for this width."""
         return ((Span(sparkline(self._values, width, ascii=self.ascii), self._tone),),)

@@ -57,10 +57,10 @@ class KeysPane(Pane):
     def subject(self) -> str:
         return (self.table.cursor_key if self.table is not None else "") or ""
 
-    def request(self, action: Action, answer: str = "") -> Command:  # noqa: ARG002 - nothing is asked
+    def request(self, action: Action, answer: str = "") -> Command:
         return ShowDefaultKey() if action.id == "keys.show" else RotateDefaultKey()
 
-    def answered(self, action: Action, command: Command, outcome: Outcome) -> bool:  # noqa: ARG002
+    def answered(self, action: Action, command: Command, outcome: Outcome) -> bool:
         secret = outcome.value.get("key") if outcome.ok and isinstance(outcome.value, dict) else None
         if not isinstance(secret, str):
             return False

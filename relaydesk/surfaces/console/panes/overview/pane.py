@@ -61,7 +61,7 @@ class OverviewPane(Pane):
         if fresh and self.view is not None and not self.state.covers:
             self._draw(self.view)
 
-    def reason(self, action: Action) -> str:  # noqa: ARG002 - there is one
+    def reason(self, action: Action) -> str:
         models = self.view.models.value if self.view is not None else None
         if models is not None and models.models:
             return "there is a model already; 2 has the others"
@@ -69,7 +69,7 @@ class OverviewPane(Pane):
             return "it is being fetched"
         return ""
 
-    def request(self, action: Action, answer: str = "") -> Command:  # noqa: ARG002 - there is one
+    def request(self, action: Action, answer: str = "") -> Command:
         return PullModel(reference=FIRST)
 
     @property

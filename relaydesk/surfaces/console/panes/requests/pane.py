@@ -50,7 +50,7 @@ class RequestsPane(Pane):
         table.rows = present.rows(requests, self._now_ms, failures=self._failures)
         self._show_detail()
 
-    def tick(self, now_ms: int) -> None:  # noqa: ARG002 - the clock is asked when rows are made
+    def tick(self, now_ms: int) -> None:
         requests = self._requests
         # What has ended has no age to show.
         if requests is not None and requests.in_flight and not self.state.covers and self.view is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from relaydesk.core.errors import EnvError, PeerError
-from relaydesk.surfaces.public import chat as module
+from relaydesk.surfaces.public import generate as module
 from tests.support.raw_http import RawClient
 from tests.support.scripted_engine import Script, answer, piece
 from tests.support.scripted_hub import KEY, ScriptedHub, frames, texts

@@ -9,26 +9,28 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relaydesk.core.gateway.chunk import Identity
-from relaydesk.core.gateway.fold import Fold
+from relaydesk.core.gateway.answer import Answer
+from relaydesk.core.gateway.chat_output import ChatOutput
+from relaydesk.core.gateway.output import Identity, Spent
 from relaydesk.core.gateway.piece import ChoiceStream
 from relaydesk.core.gateway.sse import SseParser
-from relaydesk.core.gateway.usage import Usage, total_usage
+from relaydesk.core.gateway.usage import total_usage
 
 RECORDED = Path(__file__).parent / "recorded"
-ME = Identity("chatcmpl-abc", "m", 5)
-NONE = Usage(0, 0, 0)
+ME = Identity("abc", "m", 5000)
 
 
 def fold(*streams: list[bytes]) -> dict[str, Any]:
-    folded = Fold(ME, len(streams))
+    answers = [Answer() for _ in streams]
     readers = [ChoiceStream(f"call_{n}") for n in range(len(streams))]
     for choice, stream in enumerate(streams):
         for data in stream:
             piece = readers[choice].read(data)
             if piece is not None:
-                folded.add(choice, piece)
-    found: dict[str, Any] = json.loads(folded.result(total_usage([r.tally for r in readers])))
+                answers[choice].add(piece)
+    found: dict[str, Any] = json.loads(
+        ChatOutput(ME).whole(answers, total_usage([r.tally for r in readers]), Spent())
+    )
     return found
 
 
@@ -40,7 +42,7 @@ def test_a_recorded_stream() -> None:
     data = [event.data for event in SseParser().feed((RECORDED / "logprobs.sse").read_bytes())]
     found = fold(data, data)
     assert {k: found[k] for k in ("id", "object", "created", "model")} == {
-        "id": ME.id,
+        "id": "chatcmpl-abc",
         "object": "chat.completion",
         "created": 5,
         "model": "m",

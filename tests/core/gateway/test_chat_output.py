@@ -11,16 +11,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
-from relaydesk.core.gateway.chunk import ChunkRewriter, Identity, new_identity, usage_frame
+from relaydesk.core.gateway.chat_output import ChatOutput
+from relaydesk.core.gateway.output import Identity, Spent
+from relaydesk.core.gateway.piece import ChoiceStream
 from relaydesk.core.gateway.sse import SseParser
 from relaydesk.core.gateway.usage import Usage, total_usage
 
 RECORDED = Path(__file__).parent / "recorded"
-ME = Identity("chatcmpl-abc", "public/name:q4", 1796000000)
+ME = Identity("abc", "public/name:q4", 1796000000999)
+ID = "chatcmpl-abc"
 
 
 def events(name: str) -> list[bytes]:
     return [event.data for event in SseParser().feed((RECORDED / name).read_bytes())]
+
+
+class ChunkRewriter:
+    """One choice's events through its reader and the output, as a run does it."""
+
+    def __init__(self, identity: Identity, choice: int = 0) -> None:
+        self._reader = ChoiceStream()
+        self._output = ChatOutput(identity, choices=choice + 1)
+        self._choice = choice
+        self.tally = self._reader.tally
+        self.end = self._reader.end
+
+    @property
+    def done(self) -> bool:
+        return self._reader.done
+
+    def feed(self, data: bytes, kind: str = "message") -> bytes:
+        piece = self._reader.read(data, kind)
+        return b"" if piece is None else self._output.piece(self._choice, piece)
 
 
 def payloads(frames: bytes) -> list[dict[str, Any]]:
@@ -41,7 +63,7 @@ def test_a_recorded_stream(name: str) -> None:
     assert seen[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     for got in seen:
         assert {k: got[k] for k in got if k != "choices"} == {
-            "id": ME.id,
+            "id": ID,
             "object": "chat.completion.chunk",
             "created": ME.created,
             "model": ME.model,
@@ -179,7 +201,9 @@ def test_usage_is_the_last_word() -> None:
 
 
 def test_the_usage_chunk() -> None:
-    (got,) = payloads(usage_frame(ME, Usage(3, 4, 7)))
+    frames = ChatOutput(ME, include_usage=True).close(Usage(3, 4, 7), Spent())
+    assert frames.endswith(b"\n\ndata: [DONE]\n\n")
+    (got,) = payloads(frames.removesuffix(b"data: [DONE]\n\n"))
     assert got["choices"] == []
     assert got["usage"] == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     assert got["model"] == ME.model
@@ -205,13 +229,8 @@ def test_usage_over_choices_counts_the_prompt_once() -> None:
     assert total_usage([]).total_tokens == 0
 
 
-def test_a_new_identity() -> None:
-    class Fixed:
-        def token_bytes(self, count: int) -> bytes:
-            return b"\x01" * count
-
-    identity = new_identity(Fixed(), "m", 1796000000999)
-    assert identity == Identity("chatcmpl-" + "01" * 12, "m", 1796000000)
+def test_usage_that_was_not_asked_for() -> None:
+    assert ChatOutput(ME).close(Usage(3, 4, 7), Spent()) == b"data: [DONE]\n\n"
 
 
 VALUES = st.recursive(
@@ -243,5 +262,5 @@ def test_mutated_chunks_give_frames_or_an_engine_failure(data: bytes, draw: st.D
         return
     # A mutation inside a string of the engine's may leave bytes that are no UTF-8: the parser mends those.
     for got in payloads(frames):
-        assert got["id"] == ME.id and got["model"] == ME.model
+        assert got["id"] == ID and got["model"] == ME.model
         assert set(got) == {"id", "object", "created", "model", "choices"}

@@ -1,23 +1,22 @@
-"""``POST /v1/chat/completions``: one run of the gateway as a response, streamed or whole.
+"""One run of the gateway as a response, streamed or whole, whatever the dialect.
 
 Rules of a stream: what is wrong with the request is said by status; a warm model's first event is waited
-for up to a second, so that an overflow is a 400 too; then headers go out, silence is filled with comments,
-and what fails later is one error frame, after which nothing follows.
+for up to a second, so that an overflow is a 400 too; then headers go out, silence is filled as the dialect
+allows, and what fails later is one error frame, after which nothing follows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
 
 from relaydesk.core.errors import FaultError
-from relaydesk.core.gateway.errors import error_frame
-from relaydesk.core.gateway.sse import HEARTBEAT
-from relaydesk.engine.gateway.run import ChatRun
+from relaydesk.core.gateway.work import Plan
+from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.surfaces.public.body import read_body
 from relaydesk.surfaces.public.middleware import internal_fault
@@ -30,17 +29,30 @@ FIRST_EVENT_WAIT_S: Final = 0.9
 STALL_S: Final = 60.0
 
 _STREAM_HEADERS: Final = {
-    "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
 
 
-async def chat_completions(request: web.Request) -> web.StreamResponse:
-    """Run one chat completion."""
+def generation(
+    plan_of: Callable[[bytes], Plan], route: str
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """The handler of a route whose bodies ``plan_of`` understands; ``route`` is its name in records."""
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        hub = request.app[HUB]
+        body = await read_body(request, hub.max_body)
+        run = await hub.gateway.open(
+            body, plan_of, route=route, key=request[KEY_NAME], request_id=request[REQUEST_ID]
+        )
+        return await answer(request, run)
+
+    return handler
+
+
+async def answer(request: web.Request, run: Run) -> web.StreamResponse:
+    """Answer with what a run brings."""
     hub = request.app[HUB]
-    body = await read_body(request, hub.max_body)
-    run = await hub.gateway.open_chat(body, key=request[KEY_NAME], request_id=request[REQUEST_ID])
     if not run.stream:
         response = web.Response(content_type="application/json")
         response.headers["x-request-id"] = request[REQUEST_ID]
@@ -55,16 +67,24 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
     return await _streamed(request, hub, run)
 
 
-async def _streamed(request: web.Request, hub: Hub, run: ChatRun) -> web.StreamResponse:
+async def _streamed(request: web.Request, hub: Hub, run: Run) -> web.StreamResponse:
     frames = run.frames()
     first = spawn(_next(frames), name=f"first event of {run.record.id}")
     try:
         await asyncio.wait([first], timeout=FIRST_EVENT_WAIT_S if run.warm else 0.02)
         if first.done() and (error := first.exception()) is not None:
             raise error
-        response = web.StreamResponse(headers={**_STREAM_HEADERS, "x-request-id": request[REQUEST_ID]})
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": f"{run.output.media_type}; charset=utf-8",
+                **_STREAM_HEADERS,
+                "x-request-id": request[REQUEST_ID],
+            }
+        )
         await response.prepare(request)
-        await _send(_BeatingWriter(response, hub, request.transport), run, first, frames)
+        await _send(
+            _BeatingWriter(response, hub, request.transport, run.output.heartbeat), run, first, frames
+        )
         await response.write_eof()
         return response
     finally:
@@ -78,7 +98,7 @@ async def _streamed(request: web.Request, hub: Hub, run: ChatRun) -> web.StreamR
 
 async def _send(
     writer: _BeatingWriter,
-    run: ChatRun,
+    run: Run,
     first: asyncio.Task[bytes | None],
     frames: AsyncIterator[bytes],
 ) -> None:
@@ -90,12 +110,12 @@ async def _send(
             await writer.write(frame)
             frame = await anext(frames, None)
     except FaultError as error:
-        await writer.write(error_frame(error.fault))
+        await writer.write(run.output.error(error.fault))
     except ConnectionError:
         raise
     except Exception:
         _log.exception("request %s failed inside relaydesk", run.record.id)
-        await writer.write(error_frame(internal_fault(run.record.id)))
+        await writer.write(run.output.error(internal_fault(run.record.id)))
     finally:
         await cancel_and_wait(beat)
 
@@ -107,7 +127,14 @@ async def _next(frames: AsyncIterator[bytes]) -> bytes | None:
 class _BeatingWriter:
     """A response that is never silent for longer than the heartbeat, and never waits for ever."""
 
-    def __init__(self, response: web.StreamResponse, hub: Hub, transport: asyncio.Transport | None) -> None:
+    def __init__(
+        self,
+        response: web.StreamResponse,
+        hub: Hub,
+        transport: asyncio.Transport | None,
+        heartbeat: bytes,
+    ) -> None:
+        self._heartbeat = heartbeat
         self._transport = transport
         self._response = response
         self._clock = hub.clock
@@ -123,7 +150,7 @@ class _BeatingWriter:
         self._writing = False
 
     async def beat(self) -> None:
-        """Fill silence with comments, and cut off a client that takes nothing for `STALL_S`."""
+        """Fill silence, and cut off a client that takes nothing for `STALL_S`."""
         while True:
             quiet = self._clock.mono() - self._last
             if self._writing:
@@ -134,7 +161,10 @@ class _BeatingWriter:
                         self._transport.abort()
                     return
                 await asyncio.sleep(min(STALL_S - quiet, self._interval_s))
+            elif not self._heartbeat:
+                # Nothing to say; a stalled write is still looked for.
+                await asyncio.sleep(self._interval_s)
             elif quiet >= self._interval_s:
-                await self.write(HEARTBEAT)
+                await self.write(self._heartbeat)
             else:
                 await asyncio.sleep(self._interval_s - quiet)

@@ -1,0 +1,60 @@
+"""``POST /v1/chat/completions`` as work for an engine and an answer for its client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from relaydesk.core.gateway.chat_output import ChatOutput
+from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.piece import ChoiceStream
+from relaydesk.core.gateway.rebuild import engine_body
+from relaydesk.core.gateway.request import ChatRequest, check_capabilities, parse_chat
+from relaydesk.core.gateway.usage import Tally, Usage, total_usage
+from relaydesk.core.gateway.work import Capabilities, Plan
+
+CHAT_PATH: Final = "/v1/chat/completions"
+
+
+class ChatWork:
+    """`Work` of a chat: every dialect that holds a conversation ends here."""
+
+    path: Final = CHAT_PATH
+
+    def __init__(self, request: ChatRequest) -> None:
+        self.request = request
+        self.model = request.model
+        self.stream = request.stream
+        self.choices = request.n
+
+    def fitted(self, capabilities: Capabilities) -> ChatWork:
+        check_capabilities(self.request, capabilities)
+        return self
+
+    def body(
+        self, choice: int, *, alias: str, slot: int | None, cache_prompt: bool, extensions: bool
+    ) -> bytes:
+        return engine_body(
+            self.request,
+            alias=alias,
+            slot=slot,
+            cache_prompt=cache_prompt,
+            choice=choice,
+            extensions=extensions,
+        )
+
+    def reader(self, choice: int, call_prefix: str) -> ChoiceStream:
+        return ChoiceStream(call_prefix)
+
+    def usage(self, tallies: Sequence[Tally], *, cached: bool) -> Usage:
+        return total_usage(tallies, cached=cached)
+
+
+def chat_plan(body: bytes) -> Plan:
+    """The plan of a chat request. Raises `PeerError` as `parse_chat` does."""
+    request = parse_chat(body)
+
+    def output(identity: Identity) -> ChatOutput:
+        return ChatOutput(identity, choices=request.n, include_usage=request.include_usage)
+
+    return Plan(ChatWork(request), output)

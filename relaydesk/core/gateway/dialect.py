@@ -1,0 +1,27 @@
+"""Which dialect a path belongs to, and how each says an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from relaydesk.core.errors import Fault
+from relaydesk.core.gateway.errors import ErrorReply, error_reply
+from relaydesk.core.gateway.ollama.errors import ollama_error_reply
+
+Dialect = Literal["openai", "ollama"]
+
+_REPLIES: Final[dict[Dialect, Callable[[Fault], ErrorReply]]] = {
+    "openai": error_reply,
+    "ollama": ollama_error_reply,
+}
+
+
+def dialect_of(path: str) -> Dialect:
+    """The dialect of a normalised request path: ``/api`` is Ollama's, everything else OpenAI's."""
+    return "ollama" if path == "/api" or path.startswith("/api/") else "openai"
+
+
+def dialect_reply(path: str, fault: Fault) -> ErrorReply:
+    """``fault`` as a whole answer in the dialect of ``path``."""
+    return _REPLIES[dialect_of(path)](fault)

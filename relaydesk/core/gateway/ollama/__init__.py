@@ -1,0 +1,1 @@
+"""The Ollama dialect: its requests as work, its answers as NDJSON."""

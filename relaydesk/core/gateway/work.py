@@ -1,0 +1,86 @@
+"""What a request asks of an engine, whatever dialect it came in: the other side of `output`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from relaydesk.core.gateway.output import Identity, Output
+from relaydesk.core.gateway.piece import Piece
+from relaydesk.core.gateway.usage import Tally, Usage
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model can take besides text."""
+
+    tools: bool = False
+    images: bool = False
+
+
+class Reader(Protocol):
+    """Reads one choice's events. ``tally`` is its account, right after every `read`."""
+
+    @property
+    def tally(self) -> Tally: ...
+
+    def read(self, data: bytes) -> Piece | None:
+        """The piece in one event, None where it has nothing for the client. Raises `PeerError`."""
+        ...
+
+    def end(self) -> None:
+        """The engine's body has ended. Raises `PeerError` ``engine_failed`` where the answer has not."""
+        ...
+
+
+class Work(Protocol):
+    """A checked request, as engine requests: one for each choice, each with a slot of its own.
+
+    ``model`` is what the client named, None for nothing; ``path`` the engine's route.
+    """
+
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def stream(self) -> bool: ...
+    @property
+    def choices(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+
+    def fitted(self, capabilities: Capabilities) -> Work:
+        """The same work as this model can do it.
+
+        Raises `PeerError` ``unsupported``, naming the field, where it cannot.
+        """
+        ...
+
+    def body(
+        self, choice: int, *, alias: str, slot: int | None, cache_prompt: bool, extensions: bool
+    ) -> bytes:
+        """The engine request of one choice.
+
+        ``alias`` is the name the engine knows the model by. ``extensions`` is false for an engine that knows
+        only OpenAI's fields: progress, slot and prompt cache are then its own business. ``cache_prompt`` is
+        the gateway's decision; a client may forbid what it allows, never allow what it forbids.
+        """
+        ...
+
+    def reader(self, choice: int, call_prefix: str) -> Reader:
+        """Reads that choice's events; ``call_prefix`` begins the ids of tool calls that have none."""
+        ...
+
+    def usage(self, tallies: Sequence[Tally], *, cached: bool) -> Usage:
+        """What the request cost, from the accounts of its choices.
+
+        ``cached`` is false where the engine's prompt cache is its own business and not told.
+        """
+        ...
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a dialect makes of a request's body: what to ask, and how to say the answer."""
+
+    work: Work
+    output: Callable[[Identity], Output]
