@@ -9,11 +9,13 @@ import msgspec
 from relaydesk.core.errors import LocalError
 from relaydesk.store.db import Database
 
-_COLUMNS = "model, options, weights_bytes, kv_bytes, compute_bytes, rss_bytes, measured_ms"
+_COLUMNS = "model, options, weights_bytes, kv_bytes, compute_bytes, rss_bytes, measured_ms, gpus"
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement, in bytes. ``options`` is the key of the load options that it holds for."""
+    """One measurement, in bytes. ``options`` is the key of the load options that it holds for, ``gpus`` how many
+    devices shared it (0: the host's memory).
+    """
 
     model: str
     options: str
@@ -22,6 +24,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     compute_bytes: int
     rss_bytes: int
     measured_ms: int
+    gpus: int = 0
 
 
 class MeasuredRepo:
@@ -38,7 +41,7 @@ class MeasuredRepo:
             if known is None:
                 raise LocalError("model_not_found", f"there is no model {measured.model}", param="model")
             conn.execute(
-                f"INSERT OR REPLACE INTO measured ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT OR REPLACE INTO measured ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 msgspec.structs.astuple(measured),
             )
 
@@ -76,5 +79,5 @@ class MeasuredRepo:
         return await self._database.run(work)
 
 
-def _measured(row: tuple[str, str, int, int, int, int, int]) -> Measured:
+def _measured(row: tuple[str, str, int, int, int, int, int, int]) -> Measured:
     return Measured(**dict(zip(Measured.__struct_fields__, row, strict=True)))  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import pytest
 
 from relaydesk.core.errors import EnvError
 from relaydesk.store.db import QUEUE_LIMIT, Database
+from relaydesk.store.migrate import migrations
 
 
 def put(value: str, key: str = "k") -> object:
@@ -46,7 +47,7 @@ async def test_settings_of_the_connection(database: Database) -> None:
         )
         return [conn.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
-    assert await database.read(pragmas) == ["wal", 1, 1, 0x7264736B, 1, 5000]
+    assert await database.read(pragmas) == ["wal", 1, 1, 0x7264736B, len(migrations()), 5000]
 
 
 async def test_files_are_private(database: Database, tmp_path: Path) -> None:

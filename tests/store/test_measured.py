@@ -21,6 +21,7 @@ def measured(model: str, options: str = "ctx=4096", rss: int = 4 << 40) -> Measu
         compute_bytes=3,
         rss_bytes=rss,
         measured_ms=5,
+        gpus=2,
     )
 
 

@@ -204,16 +204,17 @@ def _to_store(entry: Entry, subject: Subject, measured: Measured, now_ms: int) -
         compute_bytes=measured.compute,
         rss_bytes=measured.peak,
         measured_ms=now_ms,
+        gpus=measured.gpus,
     )
 
 
-def _from_store(kept: stored.Measured, ctx: int, spec: ModelSpec, gpus: int = 0) -> Measured:
+def _from_store(kept: stored.Measured, ctx: int, spec: ModelSpec) -> Measured:
     return Measured(
         ctx=ctx,
         slots=spec.slots,
         kv_k=spec.kv_k,
         kv_v=spec.kv_v,
-        gpus=gpus,
+        gpus=kept.gpus,
         weights=kept.weights_bytes,
         kv=kept.kv_bytes,
         compute=kept.compute_bytes,
@@ -266,6 +267,17 @@ def _check(spec: ModelSpec) -> None:
             f"keep_alive_s is {spec.keep_alive_s}",
             "choose seconds, 0 to unload at once or -1 to keep it for ever",
             param="keep_alive_s",
+        )
+    if not -1 <= spec.gpu_layers <= 10_000:
+        raise LocalError(
+            "invalid_request",
+            f"gpu_layers is {spec.gpu_layers}",
+            "choose how many layers, or -1 for as many as fit",
+            param="gpu_layers",
+        )
+    if spec.name in spec.aliases:
+        raise LocalError(
+            "invalid_request", f"{spec.name} is the model's own name", "choose another alias", param="aliases"
         )
     if spec.kind == "url":
         try:

@@ -18,7 +18,7 @@ from tests.support import gguf_builder
 from tests.support.scripted_hub import MIB, ScriptedHub
 
 MEASURED = Measured(
-    ctx=512, slots=2, kv_k="f16", kv_v="f16", weights=MIB, kv=2 * MIB, compute=MIB, peak=9 * MIB
+    ctx=512, slots=2, kv_k="f16", kv_v="f16", gpus=2, weights=MIB, kv=2 * MIB, compute=MIB, peak=9 * MIB
 )
 
 
@@ -70,6 +70,8 @@ async def test_an_unknown_name_is_said(hub: ScriptedHub) -> None:
         ({"ctx": -1}, "ctx"),
         ({"ctx": 1 << 23}, "ctx"),
         ({"keep_alive_s": -2}, "keep_alive_s"),
+        ({"gpu_layers": -99}, "gpu_layers"),
+        ({"aliases": ("tiny",)}, "aliases"),
         ({"path": "relative.gguf"}, "path"),
         ({"path": ""}, "path"),
         ({"kind": "url", "url": ""}, "url"),
