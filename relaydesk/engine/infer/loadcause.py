@@ -28,7 +28,7 @@ _CAUSES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = (
         _SMALLER,
     ),
     (
-        re.compile(r"(?:unable to allocate|out of memory|bad_alloc)"),
+        re.compile(r"(?:unable to allocate|out of memory|insufficient memory|bad_alloc)"),
         "there is not enough memory",
         _SMALLER,
     ),
@@ -51,6 +51,14 @@ _CAUSES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = (
     (re.compile(r"error loading model: (?P<why>.*)"), "{why}", _AGAIN),
     (re.compile(r"(?P<why>(?:failed|error|unsupported|invalid).*)", re.IGNORECASE), "{why}", _AGAIN),
 )
+
+
+_MEMORY: Final = tuple(pattern for pattern, *_ in _CAUSES[:2])
+
+
+def ran_out_of_memory(lines: Sequence[str]) -> bool:
+    """Whether the kept lines of a log say that memory was short."""
+    return any(pattern.search(line) for line in lines for pattern in _MEMORY)
 
 
 def explain_failure(lines: Sequence[str]) -> LoadCause | None:

@@ -64,6 +64,7 @@ _FIXED: Final = re.compile(
     r"|unspecified launch failure|device-side assert triggered)"
     r"|terminate called after throwing an instance of "
     r"'std::(?:bad_alloc|runtime_error|out_of_range|length_error)'"
+    r"|(?:ggml_\w+: )?insufficient memory \(attempted to allocate +\d+\.\d+ MB\)"
     r"|model loaded"
 )
 _ASSERT: Final = re.compile(

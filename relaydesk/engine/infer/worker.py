@@ -17,7 +17,7 @@ from relaydesk.core.errors import EnvError, FaultError
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.engine.infer.environment import worker_environment
-from relaydesk.engine.infer.loadcause import explain_failure
+from relaydesk.engine.infer.loadcause import explain_failure, ran_out_of_memory
 from relaydesk.engine.infer.logfilter import LogEvent, LogFilter
 from relaydesk.engine.infer.logpump import LogPump
 from relaydesk.engine.infer.memory import file_backed, process_memory
@@ -39,6 +39,7 @@ _POLL_S: Final = 0.2
 _GONE_S: Final = 5.0
 _FIGURES_WAIT_S: Final = 0.3
 _BUFFERS: Final = 128  # a few a device, for model, projector and draft
+_LESS: Final = "a smaller context or fewer slots need less"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class WorkerExit:
             name = str(-self.code)
         if -self.code == signal.SIGKILL:
             return "it was killed (SIGKILL; short of memory, the system does that)"
+        if ran_out_of_memory(self.lines):
+            return f"it ran out of memory ({name}): {_LESS}"
         return f"it was ended by {name}"
 
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from relaydesk.core.text import safe_text
 from relaydesk.engine.infer.loadcause import explain_failure
+from relaydesk.engine.infer.worker import WorkerExit
 
 
 @pytest.mark.parametrize(
@@ -17,6 +19,7 @@ from relaydesk.engine.infer.loadcause import explain_failure
             "there is not enough memory, CPU has no 878918 MiB left",
         ),
         (["terminate called after throwing an instance of 'std::bad_alloc'"], "there is not enough memory"),
+        (["insufficient memory (attempted to allocate 878918.00 MB)"], "there is not enough memory"),
         (["CUDA error: out of memory"], "there is not enough memory"),
         (
             ["error loading model: unknown model architecture: 'zz{0}'", "failed to load model"],
@@ -47,3 +50,9 @@ def test_the_most_telling_line_is_the_cause(lines: list[str], reason: str) -> No
 
 def test_a_log_that_tells_nothing_has_no_cause() -> None:
     assert explain_failure(["model loaded", ""]) is None
+
+
+def test_an_engine_that_ended_for_want_of_memory_says_so() -> None:
+    said = (safe_text("terminate called after throwing an instance of 'std::bad_alloc'"),)
+    assert WorkerExit(1, -6, False, said).reason.startswith("it ran out of memory (SIGABRT): ")
+    assert WorkerExit(1, -6, False, ()).reason == "it was ended by SIGABRT"

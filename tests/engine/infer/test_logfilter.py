@@ -70,7 +70,13 @@ SHAPES = [
     "model loaded{}",
     "terminate called after throwing an instance of '{}'",
     "{} model buffer size =    92.10 MiB",
+    "ggml_aligned_malloc: insufficient memory (attempted to allocate {} MB)",
 ]
+
+
+def test_short_memory_is_heard_of_while_it_serves() -> None:
+    (event,) = serving().feed(b"ggml_aligned_malloc: insufficient memory (attempted to allocate 412.50 MB)\n")
+    assert event.text.endswith("insufficient memory (attempted to allocate 412.50 MB)")
 
 
 @settings(max_examples=200, deadline=None)
