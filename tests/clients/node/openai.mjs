@@ -1,0 +1,141 @@
+import OpenAI from 'openai';
+import { zodResponseFormat } from 'openai/helpers/zod';
+import { z } from 'zod';
+import { hub, noting, report, thrown, weather } from './report.mjs';
+
+const options = { baseURL: `${hub.url}/v1`, apiKey: hub.key, maxRetries: 0 };
+const client = new OpenAI(options);
+const say = (content, more = {}) => ({
+  model: 'scripted',
+  messages: [{ role: 'user', content }],
+  ...more,
+});
+const tiny = (more = {}) => ({
+  model: 'tiny',
+  messages: [{ role: 'user', content: 'Name a colour.' }],
+  max_completion_tokens: 8,
+  temperature: 0,
+  ...more,
+});
+const tools = [
+  { type: 'function', function: { name: 'weather', description: 'Weather in a town', parameters: weather() } },
+];
+
+async function collect(stream) {
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  const choices = chunks.flatMap((chunk) => chunk.choices);
+  return {
+    text: choices.map((choice) => choice.delta.content ?? '').join(''),
+    finish: choices.map((choice) => choice.finish_reason).filter(Boolean),
+    ids: new Set(chunks.map((chunk) => chunk.id)).size,
+    usages: chunks.filter((chunk) => chunk.usage).map((chunk) => chunk.usage),
+    choicesOfUsage: chunks.filter((chunk) => chunk.usage).map((chunk) => chunk.choices),
+    roles: choices.map((choice) => choice.delta.role).filter(Boolean),
+    keys: [...new Set(chunks.flatMap((chunk) => Object.keys(chunk)))].sort(),
+  };
+}
+
+const streamed = async (body) => collect(await client.chat.completions.create({ ...body, stream: true }));
+
+// What was delivered before a stream failed, and how it failed.
+async function failing(body) {
+  let text = '';
+  try {
+    for await (const chunk of await client.chat.completions.create({ ...body, stream: true })) {
+      text += chunk.choices[0]?.delta?.content ?? '';
+    }
+  } catch (error) {
+    return { text, ...thrown(error) };
+  }
+  return { text };
+}
+
+async function attempts(body, maxRetries) {
+  const { fetch, seen } = noting();
+  const eager = new OpenAI({ ...options, maxRetries, fetch });
+  const started = performance.now();
+  try {
+    await eager.chat.completions.create(body);
+  } catch (error) {
+    return { seen, seconds: (performance.now() - started) / 1000, ...thrown(error) };
+  }
+  return { seen };
+}
+
+await report({
+  list: async () => (await client.models.list()).data.map((model) => model.id).sort(),
+  retrieve: async () => (await client.models.retrieve(hub.slashed)).id,
+  unknown: async () => client.models.retrieve('nobody'),
+  wrongKey: async () => new OpenAI({ ...options, apiKey: 'wrong' }).models.list(),
+  chat: async () => {
+    const { data, response } = await client.chat.completions.create(tiny()).withResponse();
+    return { ...data, requestIdHeader: response.headers.get('x-request-id'), requestId: data._request_id };
+  },
+  stream: async () => streamed(tiny()),
+  usage: async () => streamed(tiny({ stream_options: { include_usage: true } })),
+  stop: async () => {
+    const whole = (await client.chat.completions.create(tiny({ max_completion_tokens: 24 }))).choices[0].message.content;
+    const word = whole.trim().split(/\s+/)[3];
+    const bounded = tiny({ max_completion_tokens: 24, stop: [word] });
+    const cut = (await client.chat.completions.create(bounded)).choices[0];
+    return { whole, word, cut: cut.message.content, finish: cut.finish_reason, streamed: await streamed(bounded) };
+  },
+  nulls: async () => {
+    const nothing = { stop: null, seed: null, tools: null, response_format: null, stream_options: null, foo: 1 };
+    return (await client.chat.completions.create(say('x', nothing))).choices[0].message.content;
+  },
+  wrongType: async () => client.chat.completions.create(say('x', { temperature: 'hot' })),
+  overflow: async () => client.chat.completions.create(tiny({ messages: [{ role: 'user', content: 'word '.repeat(3000) }] })),
+  overflowStream: async () => failing(tiny({ messages: [{ role: 'user', content: 'word '.repeat(3000) }] })),
+  cut: async () => streamed(say('[cut]')),
+  unicode: async () => (await streamed(say('[unicode]'))).text,
+  comments: async () => streamed(say('[comments]')),
+  slow: async () => streamed(say('[slow]')),
+  breaks: async () => failing(say('[breaks]')),
+  fails: async () => failing(say('[fails]')),
+  calls: async () => (await client.chat.completions.create(say('[two-calls]', { tools }))).choices[0],
+  helper: async () => {
+    const stream = client.chat.completions.stream(say('[two-calls]', { tools, stream_options: { include_usage: true } }));
+    const final = await stream.finalChatCompletion();
+    return { choice: final.choices[0], usage: final.usage };
+  },
+  runTools: async () => {
+    const asked = [];
+    const runner = client.chat.completions.runTools(
+      say('[two-calls]', {
+        stream: true,
+        tools: [
+          {
+            type: 'function',
+            function: {
+              name: 'weather',
+              description: 'Weather in a town',
+              parameters: weather(),
+              parse: JSON.parse,
+              function: ({ town }) => {
+                asked.push(town);
+                return `sun in ${town}`;
+              },
+            },
+          },
+        ],
+      }),
+    );
+    return { text: await runner.finalContent(), asked };
+  },
+  parse: async () => {
+    const format = zodResponseFormat(z.object({ colour: z.enum(['red', 'blue']) }), 'answer');
+    const answer = await client.chat.completions.parse(tiny({ max_completion_tokens: 30, response_format: format }));
+    return answer.choices[0].message.parsed;
+  },
+  abort: async () => {
+    const body = tiny({ max_completion_tokens: 600, logit_bias: { 2: -100 }, stream: true });
+    const stream = await client.chat.completions.create(body, { headers: { 'x-request-id': 'openai-node-abort' } });
+    let chunks = 0;
+    for await (const _ of stream) if (++chunks === 4) stream.controller.abort();
+    return { chunks };
+  },
+  permanent: async () => attempts({ ...tiny(), model: 'big' }, 2),
+  again: async () => attempts({ ...tiny(), model: 'absent' }, 2),
+});

@@ -1,0 +1,182 @@
+"""The client libraries for Node, unmodified, against a hub on TLS with its CA file.
+
+Each library runs once, as one program of many steps (``tests/clients/node``); a test looks at one step.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import node_project
+from tests.clients.rig import ClientRig
+
+pytestmark = pytest.mark.engine
+
+CALLS = [("call_a", "weather", '{"town":"Oslo"}'), ("call_b", "weather", '{"town":"Rome"}')]
+
+
+@pytest.fixture(scope="module")
+def openai(rig: ClientRig, node_clients: Path) -> dict[str, Any]:
+    return node_project.run(node_clients, "openai.mjs", rig.environment)
+
+
+@pytest.fixture(scope="module")
+def ai(rig: ClientRig, node_clients: Path) -> dict[str, Any]:
+    return node_project.run(node_clients, "ai.mjs", rig.environment)
+
+
+def calls_of(message: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [
+        (call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in message["tool_calls"]
+    ]
+
+
+def test_openai_lists_and_finds_models_and_says_which_are_not_there(openai: dict[str, Any]) -> None:
+    assert openai["list"] == ["absent", "big", "scripted", "tiny"]
+    assert openai["retrieve"] == "tiny"
+    assert openai["unknown"]["thrown"] == "NotFoundError"
+    assert (openai["unknown"]["code"], openai["unknown"]["param"]) == ("model_not_found", "model")
+    assert openai["wrongKey"]["thrown"] == "AuthenticationError"
+    assert openai["wrongKey"]["requestId"].startswith("req_")
+
+
+def test_openai_streams_what_it_is_told_whole(openai: dict[str, Any]) -> None:
+    whole, stream, usage = openai["chat"], openai["stream"], openai["usage"]
+    text = whole["choices"][0]["message"]["content"]
+    assert text
+    assert stream["text"] == usage["text"] == text
+    assert stream["finish"] == usage["finish"] == [whole["choices"][0]["finish_reason"]] == ["length"]
+    assert stream["ids"] == 1
+    assert stream["roles"] == ["assistant"]
+    assert whole["requestId"] == whole["requestIdHeader"]
+    assert "error" not in stream["keys"]
+
+
+def test_openai_is_told_the_usage_where_it_asked_and_once(openai: dict[str, Any]) -> None:
+    assert openai["stream"]["usages"] == openai["cut"]["usages"] == []
+    (said,) = openai["usage"]["usages"]
+    whole = openai["chat"]["usage"]
+    assert openai["usage"]["choicesOfUsage"] == [[]]
+    assert (said["prompt_tokens"], said["completion_tokens"]) == (whole["prompt_tokens"], 8)
+    assert said["total_tokens"] == whole["total_tokens"] == whole["prompt_tokens"] + 8
+
+
+def test_openai_gets_the_text_before_a_stop_text_and_no_more(openai: dict[str, Any]) -> None:
+    seen = openai["stop"]
+    before = seen["whole"][: seen["whole"].index(seen["word"])]
+    assert before.strip()
+    assert seen["cut"] == seen["streamed"]["text"] == before
+    assert seen["finish"] == "stop"
+    assert seen["streamed"]["finish"] == ["stop"]
+    assert openai["cut"]["finish"] == ["length"]
+
+
+def test_openai_may_send_null_and_what_we_do_not_know_but_no_wrong_type(openai: dict[str, Any]) -> None:
+    assert openai["nulls"] == "Hello there"
+    assert openai["wrongType"]["thrown"] == "BadRequestError"
+    assert openai["wrongType"]["param"] == "temperature"
+
+
+@pytest.mark.parametrize("step", ["overflow", "overflowStream"])
+def test_openai_is_told_of_an_overflow_by_status(openai: dict[str, Any], step: str) -> None:
+    seen = openai[step]
+    assert (seen["thrown"], seen["status"]) == ("BadRequestError", 400)
+    assert seen["code"] == "context_length_exceeded"
+    assert "maximum context length is 1024 tokens" in seen["message"]
+
+
+def test_openai_reads_text_whatever_is_between_it(openai: dict[str, Any]) -> None:
+    assert openai["unicode"] == "Grüße 😊漢字\u2028\0"
+    assert openai["comments"]["text"] == "Hello there"
+    # Silence before the first text and before the end, both longer than a heartbeat.
+    assert openai["slow"]["text"] == "late"
+    assert openai["slow"]["finish"] == ["stop"]
+
+
+@pytest.mark.parametrize("step", ["breaks", "fails"])
+def test_openai_throws_what_fails_behind_the_headers(openai: dict[str, Any], step: str) -> None:
+    seen = openai[step]
+    assert seen["text"] == "Hello"
+    assert (seen["thrown"], seen["code"]) == ("APIError", "engine_failed")
+    assert ("out of memory" in seen["message"]) == (step == "fails")
+
+
+def test_openai_keeps_two_calls_apart(openai: dict[str, Any]) -> None:
+    for choice in (openai["calls"], openai["helper"]["choice"]):
+        assert calls_of(choice["message"]) == CALLS
+        assert choice["message"]["content"] is None
+        assert choice["finish_reason"] == "tool_calls"
+    assert openai["helper"]["usage"]["total_tokens"] == 14
+    assert openai["runTools"] == {"text": "Results: sun in Oslo, sun in Rome", "asked": ["Oslo", "Rome"]}
+
+
+def test_openai_parses_what_a_schema_allowed(openai: dict[str, Any]) -> None:
+    assert openai["parse"]["colour"] in ("red", "blue")
+
+
+def test_openai_leaves_a_stream_and_the_hub_stops(openai: dict[str, Any], rig: ClientRig) -> None:
+    assert openai["abort"]["chunks"] >= 4
+    record = rig.request("openai-node-abort")
+    assert (record.state, record.status) == ("cancelled", 499)
+    assert record.completion_tokens < 600
+
+
+def test_openai_retries_what_may_get_better_and_nothing_else(openai: dict[str, Any]) -> None:
+    permanent, again = openai["permanent"], openai["again"]
+    assert permanent["thrown"] == again["thrown"] == "InternalServerError"
+    assert permanent["code"] == "model_unavailable"
+    assert permanent["seen"] == [{"status": 503, "after": None, "retry": "false"}]
+    assert again["code"] == "model_load_failed"
+    assert [each["status"] for each in again["seen"]] == [503] * 3
+    assert again["seen"][1]["after"] == "1"
+    # Asked for by Retry-After, and taken.
+    assert again["seconds"] >= 1
+
+
+def test_ai_sdk_chats(ai: dict[str, Any]) -> None:
+    whole, stream = ai["chat"], ai["stream"]
+    assert whole["text"]
+    assert stream["text"] == whole["text"]
+    assert stream["finish"] == whole["finish"] == "length"
+    assert stream["usage"] == [*whole["usage"], sum(whole["usage"])]
+    assert whole["usage"][1] == 8
+
+
+def test_ai_sdk_reads_text_whatever_is_between_it(ai: dict[str, Any]) -> None:
+    expected = {"unicode": "Grüße 😊漢字\u2028\0", "comments": "Hello there", "slow": "late"}
+    assert {step: ai[step]["text"] for step in expected} == expected
+    for step in expected:
+        assert (ai[step]["errors"], ai[step]["finish"]) == ([], "stop")
+
+
+@pytest.mark.parametrize("step", ["breaks", "fails"])
+def test_ai_sdk_is_told_what_fails_behind_the_headers(ai: dict[str, Any], step: str) -> None:
+    seen = ai[step]
+    assert (seen["text"], seen["finish"]) == ("Hello", "error")
+    (error,) = seen["errors"]
+    assert error["code"] == "engine_failed"
+    assert ("out of memory" in error["message"]) == (step == "fails")
+
+
+def test_ai_sdk_calls_tools(ai: dict[str, Any]) -> None:
+    assert ai["calls"]["calls"] == [
+        ["call_a", "weather", {"town": "Oslo"}],
+        ["call_b", "weather", {"town": "Rome"}],
+    ]
+    assert (ai["calls"]["finish"], ai["calls"]["errors"]) == ("tool-calls", [])
+    assert ai["rounds"] == {"text": "Results: sun in Oslo, sun in Rome", "steps": 2}
+
+
+def test_ai_sdk_gets_an_object(ai: dict[str, Any]) -> None:
+    assert ai["object"]["colour"] in ("red", "blue")
+
+
+def test_ai_sdk_shows_the_sentence_of_an_error(ai: dict[str, Any]) -> None:
+    assert (ai["wrongKey"]["thrown"], ai["wrongKey"]["status"]) == ("APICallError", 401)
+    assert "no valid API key" in ai["wrongKey"]["message"]
+    assert (ai["overflow"]["thrown"], ai["overflow"]["status"]) == ("APICallError", 400)
+    assert "maximum context length is 1024 tokens" in ai["overflow"]["message"]
