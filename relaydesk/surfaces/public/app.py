@@ -15,12 +15,25 @@ from relaydesk.surfaces.public.health import healthz, readyz
 from relaydesk.surfaces.public.malformed import hide_versions, server_logger
 from relaydesk.surfaces.public.middleware import with_errors, with_key
 from relaydesk.surfaces.public.models import list_models, show_model
+from relaydesk.surfaces.public.routing import AnyPath
 from relaydesk.surfaces.public.state import HUB, Hub
 
 # Routes whose whole job is one generation, with what understands their bodies.
 GENERATION: Final[dict[str, Callable[[bytes], Plan]]] = {
     "/v1/chat/completions": chat_plan,
 }
+
+
+def route_table() -> web.UrlDispatcher:
+    """Every route by its canonical path; the other spellings of each follow from it."""
+    table = web.UrlDispatcher()
+    table.add_get("/healthz", healthz)
+    table.add_get("/readyz", readyz)
+    table.add_get("/v1/models", list_models)
+    table.add_get("/v1/models/{id:.+}", show_model)
+    for path, plan_of in GENERATION.items():
+        table.add_post(path, generation(plan_of, path))
+    return table
 
 
 def make_app(hub: Hub) -> web.Application:
@@ -33,10 +46,5 @@ def make_app(hub: Hub) -> web.Application:
         handler_args={"logger": server_logger(), "auto_decompress": False},
     )
     app[HUB] = hub
-    app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", readyz)
-    app.router.add_get("/v1/models", list_models)
-    app.router.add_get("/v1/models/{id:.+}", show_model)
-    for path, plan_of in GENERATION.items():
-        app.router.add_post(path, generation(plan_of, path), expect_handler=answer_expect)
+    app.router.register_resource(AnyPath(route_table(), "", answer_expect))
     return app

@@ -16,6 +16,7 @@ from relaydesk.core.errors import Fault, FaultError, PeerError
 from relaydesk.core.gateway.dialect import dialect_reply
 from relaydesk.core.ids import accept_request_id, new_request_id
 from relaydesk.core.text import safe_text
+from relaydesk.surfaces.public.routing import path_of
 from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID
 
 _log: Final = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ async def with_errors(request: web.Request, handler: Handler) -> web.StreamRespo
 @web.middleware
 async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let through only requests that carry a valid key (seed: Auth)."""
-    if request.path in OPEN_PATHS:
+    if path_of(request) in OPEN_PATHS:
         return await handler(request)
     name = request.app[HUB].authenticator.check(request.headers.get("Authorization"))
     if name is None:
@@ -67,12 +68,12 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
 
 def error_response(request: web.Request, fault: Fault) -> web.Response:
     """A fault as the dialect of the request's path says it."""
-    reply = dialect_reply(request.path, fault)
+    reply = dialect_reply(path_of(request), fault)
     response = web.Response(
         status=reply.status, body=reply.body, headers={**reply.headers, "x-request-id": request[REQUEST_ID]}
     )
-    if fault.code in ("request_too_large", "invalid_api_key") and request.can_read_body:
-        # The rest of the body will not be read: say so instead of draining megabytes from a stranger.
+    if request.can_read_body:
+        # The rest of the body will not be read: say so instead of draining megabytes.
         response.force_close()
     return response
 

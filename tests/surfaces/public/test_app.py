@@ -11,7 +11,7 @@ from tests.support.scripted_hub import KEY, ScriptedHub
     [
         ("GET", "/nothing", 404, "not_found"),
         ("POST", "/v1/completions", 404, "not_found"),
-        ("GET", "/v1/models/", 404, "not_found"),
+        ("GET", "/v2/models", 404, "not_found"),
         ("GET", "/../../etc/passwd", 404, "not_found"),
         ("GET", "/v1/chat/completions", 405, "method_not_allowed"),
         ("DELETE", "/v1/models", 405, "method_not_allowed"),

@@ -10,7 +10,8 @@ from tests.support.raw_http import RawClient
 from tests.support.scripted_hub import KEY, ScriptedHub
 
 PATHS = ["/", "/v1", "/v1/models", "/v1/models/tiny", "/v1/models/nope", "/v1/chat/completions", "/nothing",
-         "/healthz/", "/readyz/x", "/HEALTHZ", "//healthz", "/healthz%2f", "/%2e%2e/healthz"]  # fmt: skip
+         "/healthz/x", "/readyz/x", "/HEALTHZ", "/healthz%2f", "/%2e%2e/healthz",
+         "/v1/healthz", "/healthz%00"]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", [None, "", "wrong", KEY + "x", KEY[:-1]])
