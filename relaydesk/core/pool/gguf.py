@@ -32,8 +32,14 @@ if TYPE_CHECKING:
 
 _NO_TEXT: Final = SafeText("")
 MAX_PARTS: Final = 4_096
+# A longer chat template is kept up to here; the engine reads its own copy.
+MAX_TEMPLATE: Final = 64 * 1024
 _OPENING: Final = re.compile(r"\{[%{]")
 _TOOLS: Final = re.compile(r"\btools\b")
+_THINKS: Final = re.compile(r"<think>|\b(?:enable_thinking|thinking|reasoning_content|reasoning_effort)\b")
+# Tokens by which a model fills in the middle: what stands before, what stands behind, and where it goes.
+_INFILL: Final = (("fim_pre", "prefix"), ("fim_suf", "suffix"), ("fim_mid", "middle"))
+_TEMPLATE: Final = "tokenizer.chat_template"
 _POOLING: Final = {-1: "", 0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
 
 
@@ -68,6 +74,7 @@ class GgufHeader:
 
     Numbers the file does not name are 0. Where the format allows one value per block, a field is an int for
     all blocks or a tuple with one for each. ``tensor_bytes`` counts tensors as stored, without padding.
+    ``parameters`` counts their elements; ``template`` is the main chat template, cut at `MAX_TEMPLATE`.
     ``swa_layers`` (True: the block sees only the last ``sliding_window`` tokens) is a tuple, a period (every
     n-th block sees everything), or None where the file does not say.
     """
@@ -78,6 +85,9 @@ class GgufHeader:
     name: SafeText
     file_type: str
     file_bytes: int
+    basename: SafeText = _NO_TEXT
+    size_label: SafeText = _NO_TEXT
+    license: SafeText = _NO_TEXT
     block_count: int = 0
     context_length: int = 0
     embedding_length: int = 0
@@ -101,12 +111,16 @@ class GgufHeader:
     pooling: str = ""
     tokenizer: SafeText = _NO_TEXT
     has_template: bool = False
+    template: str = field(default="", repr=False)
     template_sha256: str = ""
     template_speaks_tools: bool = False
+    template_thinks: bool = False
+    infills: bool = False
     split_no: int = 0
     split_count: int = 1
     split_tensors: int = 0
     tensor_count: int = 0
+    parameters: int = 0
     tensor_bytes: int = 0
     token_embd_bytes: int = 0
     output_bytes: int = 0
@@ -147,7 +161,8 @@ def _assemble(cursor: Cursor, version: int, metadata: Metadata, table: TensorTab
         raise cursor.bad(f"claims {blocks:,} blocks, and at most {MAX_LAYERS:,} are possible")
     causal = metadata.values.get(f"{arch}.attention.causal")
     pooling = metadata.values.get(f"{arch}.pooling_type", -1)
-    has_template, template_sha256, speaks_tools = _template(metadata)
+    template, speaks_tools = _template(metadata)
+    text = template.decode("utf-8", "replace")
     header = GgufHeader(
         version=version,
         kind=safe_text(metadata.text("general.type") or "model", 32),
@@ -155,6 +170,9 @@ def _assemble(cursor: Cursor, version: int, metadata: Metadata, table: TensorTab
         name=safe_text(metadata.text("general.name"), 128),
         file_type=file_type_label(whole("general.file_type")),
         file_bytes=cursor.size,
+        basename=safe_text(metadata.text("general.basename"), 128),
+        size_label=safe_text(metadata.text("general.size_label"), 32),
+        license=safe_text(metadata.text("general.license"), 128),
         block_count=blocks,
         context_length=whole(f"{arch}.context_length") or 0,
         embedding_length=whole(f"{arch}.embedding_length") or 0,
@@ -167,13 +185,17 @@ def _assemble(cursor: Cursor, version: int, metadata: Metadata, table: TensorTab
         causal=causal is not False,
         pooling=_POOLING.get(pooling, "") if isinstance(pooling, int) else "",
         tokenizer=safe_text(metadata.text("tokenizer.ggml.model"), 64),
-        has_template=has_template,
-        template_sha256=template_sha256,
+        has_template=bool(template or _named_templates(metadata)),
+        template=text[:MAX_TEMPLATE],
+        template_sha256=hashlib.sha256(template).hexdigest() if template else "",
         template_speaks_tools=speaks_tools,
+        template_thinks=_THINKS.search(text) is not None,
+        infills=_infills(metadata),
         split_no=split_no,
         split_count=split_count,
         split_tensors=whole("split.tensors.count") or 0,
         tensor_count=table.count,
+        parameters=table.elements,
         tensor_bytes=table.total,
         token_embd_bytes=table.token_embd,
         output_bytes=table.output,
@@ -231,19 +253,25 @@ def _recurrence(metadata: Metadata, arch: str) -> Recurrence:
     )
 
 
-def _template(metadata: Metadata) -> tuple[bool, str, bool]:
-    """Whether there is a chat template, its SHA-256, and whether any of them handles tools.
-
-    The text itself stays in the file: it is the engine's to run and nobody's to show.
-    """
-    key = "tokenizer.chat_template"
-    template = metadata.values.get(key)
+def _template(metadata: Metadata) -> tuple[bytes, bool]:
+    """The main chat template, empty where there is none, and whether any template handles tools."""
+    template = metadata.values.get(_TEMPLATE)
     main = template if isinstance(template, bytes) else b""
-    named = [name for name in metadata.values if name.startswith(key + ".")]
     speaks = speaks_tools(main.decode("utf-8", "replace")) or any(
-        "tool" in name or speaks_tools(metadata.text(name)) for name in named
+        "tool" in name or speaks_tools(metadata.text(name)) for name in _named_templates(metadata)
     )
-    return bool(main or named), hashlib.sha256(main).hexdigest() if main else "", speaks
+    return main, speaks
+
+
+def _named_templates(metadata: Metadata) -> list[str]:
+    return [name for name in metadata.values if name.startswith(_TEMPLATE + ".")]
+
+
+def _infills(metadata: Metadata) -> bool:
+    """Whether the file names the tokens for text that is filled in, under their new or their old names."""
+    return all(
+        any(f"tokenizer.ggml.{name}_token_id" in metadata.values for name in names) for names in _INFILL
+    )
 
 
 def speaks_tools(template: str) -> bool:
@@ -297,6 +325,7 @@ def combine(headers: Sequence[GgufHeader], *, what: str = "the model") -> GgufHe
         split_count=1,
         file_bytes=sum(part.file_bytes for part in parts),
         tensor_count=tensors,
+        parameters=sum(part.parameters for part in parts),
         tensor_bytes=sum(part.tensor_bytes for part in parts),
         token_embd_bytes=sum(part.token_embd_bytes for part in parts),
         output_bytes=sum(part.output_bytes for part in parts),

@@ -64,6 +64,18 @@ _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
 FETCH_AGAIN: Final = "fetch it again"
 DISTRUST: Final = "the file is damaged or made to do harm; fetch it from a source you trust"
 
+_WANTED: Final = frozenset(
+    {
+        "general.architecture",
+        "general.type",
+        "general.name",
+        "general.basename",
+        "general.size_label",
+        "general.license",
+        "tokenizer.ggml.model",
+    }
+)
+
 Value = int | float | bool | bytes | tuple[int, ...]
 
 
@@ -232,9 +244,7 @@ class Metadata:
 
 
 def is_wanted_text(key: str) -> bool:
-    return key in ("general.architecture", "general.type", "general.name", "tokenizer.ggml.model") or (
-        key.startswith("tokenizer.chat_template")
-    )
+    return key in _WANTED or key.startswith("tokenizer.chat_template")
 
 
 def read_preamble(cursor: Cursor) -> int:
@@ -264,6 +274,7 @@ def read_preamble(cursor: Cursor) -> int:
 @dataclass(frozen=True, slots=True)
 class TensorTable:
     count: int
+    elements: int
     total: int
     token_embd: int
     output: int
@@ -275,7 +286,7 @@ def read_tensors(cursor: Cursor, count: int, metadata: Metadata) -> TensorTable:
     if alignment & (alignment - 1) or alignment > 1 << 20:
         raise cursor.bad(f"has an alignment of {alignment:,}, which is not a usable power of two")
     sizes: dict[bytes, int] = {}
-    furthest = total = 0
+    furthest = total = elements = 0
     for index in range(count):
         where = f"tensor {index + 1} of {count}"
         length = cursor.number(_U64, where)
@@ -285,7 +296,8 @@ def read_tensors(cursor: Cursor, count: int, metadata: Metadata) -> TensorTable:
         name = cursor.take(length, where)
         if name in sizes:
             raise cursor.bad(f"names the tensor {_shown(name)} twice")
-        sizes[name] = stored = _tensor_bytes(cursor, name, where)
+        extent, stored = _tensor_size(cursor, name, where)
+        sizes[name] = stored
         offset = cursor.number(_U64, where)
         if offset % alignment:
             raise cursor.bad(
@@ -293,6 +305,7 @@ def read_tensors(cursor: Cursor, count: int, metadata: Metadata) -> TensorTable:
             )
         furthest = max(furthest, offset + stored)
         total += stored
+        elements += extent
     start = -(-cursor.pos // alignment) * alignment
     if count and start + furthest > cursor.size:
         whole = start + furthest
@@ -304,11 +317,12 @@ def read_tensors(cursor: Cursor, count: int, metadata: Metadata) -> TensorTable:
         )
     if count and start + total > cursor.size:
         raise cursor.bad("has tensors that lie on top of each other")
-    return TensorTable(count, total, sizes.get(b"token_embd.weight", 0), sizes.get(b"output.weight", 0))
+    embedding, output = sizes.get(b"token_embd.weight", 0), sizes.get(b"output.weight", 0)
+    return TensorTable(count, elements, total, embedding, output)
 
 
-def _tensor_bytes(cursor: Cursor, name: bytes, where: str) -> int:
-    """Dimensions and type of one tensor, as bytes stored."""
+def _tensor_size(cursor: Cursor, name: bytes, where: str) -> tuple[int, int]:
+    """Dimensions and type of one tensor, as elements and bytes stored."""
     dims = cursor.number(_U32, where)
     if dims > _MAX_DIMS:
         raise cursor.bad(
@@ -335,7 +349,7 @@ def _tensor_bytes(cursor: Cursor, name: bytes, where: str) -> int:
             f"has rows of {shape[0]:,} elements in the tensor {_shown(name)}, "
             f"and {form.name} needs a multiple of {form.block}"
         )
-    return form.row_bytes(elements)
+    return elements, form.row_bytes(elements)
 
 
 def _shown(name: bytes) -> str:

@@ -50,7 +50,9 @@ def test_reads_what_a_model_says_about_itself() -> None:
     assert (header.vocab_size, header.tokenizer) == (4, "gpt2")
     assert header.has_template
     assert not header.template_speaks_tools
+    assert header.template == LLAMA["tokenizer.chat_template"]
     assert header.tensor_count == 4
+    assert header.parameters == 2 * 64 * 4 + 2 * 64 * 64
     assert header.token_embd_bytes == 64 * 4 * 4
     assert header.output_bytes == 64 * 4 * 2
     assert header.tensor_bytes == 64 * 4 * 4 + 64 * 64 * 4 + 64 * 64 // 32 * 34 + 64 * 4 * 2
@@ -68,8 +70,47 @@ def test_the_real_model(smollm2: Path) -> None:
     assert (header.file_type, header.vocab_size, header.context_length) == ("Q4_1", 49152, 8192)
     assert header.tensor_bytes == 96_576_768
     assert header.tensor_count == 272
+    assert header.parameters == 134_515_008
     assert header.has_template
+    assert "<|im_start|>" in header.template
     assert not header.template_speaks_tools
+    assert not header.template_thinks
+    assert not header.infills
+
+
+def test_what_clients_are_shown_of_a_model() -> None:
+    header = read_header(
+        tiny(general__basename="Tiny", general__size_label="13\x1b[1mM", general__license="apache-2.0")
+    )
+    assert (header.basename, header.license) == ("Tiny", "apache-2.0")
+    assert "\x1b" not in header.size_label
+    long = read_header(tiny(tokenizer__chat_template="x" * 100_000))
+    assert len(long.template) == 64 * 1024
+    assert "xxx" not in repr(long)
+
+
+@pytest.mark.parametrize(
+    ("template", "thinks"),
+    [
+        ("{% if enable_thinking is false %}", True),
+        ("{{ '<think>' }}", True),
+        ("{{ message.reasoning_content }}", True),
+        ("{{ message.thinking }}", True),
+        ("{{ rethinking }}", False),
+        ("{{ messages }}", False),
+    ],
+)
+def test_a_template_that_thinks(template: str, thinks: bool) -> None:
+    assert read_header(tiny(tokenizer__chat_template=template)).template_thinks is thinks
+
+
+def test_a_model_that_fills_in_the_middle_names_all_three_tokens() -> None:
+    new = {f"tokenizer.ggml.fim_{name}_token_id": 1 for name in ("pre", "suf", "mid")}
+    old = {f"tokenizer.ggml.{name}_token_id": 1 for name in ("prefix", "suffix", "middle")}
+    for names in (new, old):
+        assert read_header(build({**LLAMA, **names}, TENSORS)).infills
+        del names[next(iter(names))]
+        assert not read_header(build({**LLAMA, **names}, TENSORS)).infills
 
 
 def test_numbers_per_layer_and_patterns() -> None:
@@ -334,6 +375,7 @@ def test_split_files_are_combined() -> None:
     ]
     whole = combine(parts)
     assert (whole.tensor_count, whole.tensor_bytes, whole.split_count) == (3, 96, 1)
+    assert whole.parameters == 24
     assert (whole.architecture, whole.block_count) == ("llama", 2)
     for wrong, says in (
         (parts[:2], "lacks part 2 of 3"),
