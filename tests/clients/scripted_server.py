@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from aiohttp import web
 
 # Longer than the hub's heartbeat in these tests.
-SLOW_S: Final = 1.3
+SLOW_S: Final = 1.2
 _MARK: Final = re.compile(r"\[([a-z0-9-]+)\]")
 
 Step = bytes | float | None
@@ -81,7 +81,7 @@ SCENARIOS: Final[dict[str, Callable[[dict[str, Any]], list[Step]]]] = {
         b"id: 7\n" + chunk({"content": " there"}),
         *_ending("stop", 2),
     ],
-    "slow": lambda body: [SLOW_S, chunk({"content": "late"}), SLOW_S, *_ending("stop", 1)],
+    "slow": lambda body: [chunk({"content": "so "}), SLOW_S, chunk({"content": "late"}), *_ending("stop", 2)],
     "breaks": lambda body: [chunk({"content": "Hel"}), chunk({"content": "lo"}), 0.1, None],
     "fails": lambda body: [
         chunk({"content": "Hel"}),
