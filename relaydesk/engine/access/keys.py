@@ -7,6 +7,7 @@ when an operator asks to see it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from relaydesk.core.access.compare import digest, matches
@@ -19,8 +20,6 @@ from relaydesk.engine.bus import Bus
 from relaydesk.store.secrets import FileSecrets
 
 DEFAULT_NAME: Final = "default"
-# Longer than any key we make or accept: a megabyte of header is not worth hashing.
-_TOKEN_LIMIT: Final = 1024
 
 
 class Authenticator:
@@ -52,11 +51,11 @@ class Authenticator:
         """Whether the default key comes from a setting: then its owner knows it."""
         return self._key.given
 
-    def check(self, authorization: str | None) -> str | None:
-        """The name of the key that an ``Authorization`` header presents, or None."""
-        presented = _bearer(authorization)
-        # The comparison is made in every case, so that a missing token takes as long as a wrong one.
-        return DEFAULT_NAME if matches(presented, self._digest) and presented else None
+    def check(self, presented: Sequence[str]) -> str | None:
+        """The name of the first key among those `presented` by a request, or None."""
+        # A comparison is made in every case, so that a missing key takes as long as a wrong one.
+        opens = [matches(key, self._digest) for key in presented or ("",)]
+        return DEFAULT_NAME if presented and any(opens) else None
 
     def secret(self) -> str:
         """The default key itself, for an operator who asked for it."""
@@ -91,11 +90,3 @@ class Authenticator:
     def _take(self, key: DefaultKey) -> None:
         self._key = key
         self._digest = digest(key.secret)
-
-
-def _bearer(authorization: str | None) -> str:
-    """The token of a Bearer header, empty where there is none (RFC 6750 §2.1; the scheme in any case)."""
-    if authorization is None or len(authorization) > _TOKEN_LIMIT:
-        return ""
-    scheme, _, token = authorization.strip().partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""

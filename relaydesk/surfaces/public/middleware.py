@@ -12,7 +12,8 @@ from typing import Final
 
 from aiohttp import web
 
-from relaydesk.core.errors import Fault, FaultError, PeerError
+from relaydesk.core.access.credentials import presented, unauthorized
+from relaydesk.core.errors import Fault, FaultError
 from relaydesk.core.gateway.dialect import dialect_reply
 from relaydesk.core.ids import accept_request_id, new_request_id
 from relaydesk.core.text import safe_text
@@ -55,13 +56,10 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
     """Let through only requests that carry a valid key (seed: Auth)."""
     if path_of(request) in OPEN_PATHS:
         return await handler(request)
-    name = request.app[HUB].authenticator.check(request.headers.get("Authorization"))
+    candidates = presented(request.headers.items())
+    name = request.app[HUB].authenticator.check(candidates)
     if name is None:
-        raise PeerError(
-            "invalid_api_key",
-            "no valid API key was given",
-            "send the header Authorization: Bearer <key>; the hub shows it with `relaydesk token --api`",
-        )
+        raise unauthorized(candidates)
     request[KEY_NAME] = name
     return await handler(request)
 

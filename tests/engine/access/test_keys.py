@@ -24,41 +24,32 @@ def authenticator(folder: Path, given: str = "", bus: Bus | None = None) -> Auth
 
 
 @pytest.mark.parametrize(
-    ("header", "opens"),
+    ("keys", "opens"),
     [
-        (f"Bearer {GIVEN}", True),
-        (f"bearer {GIVEN}", True),
-        (f"BEARER   {GIVEN}  ", True),
-        (None, False),
-        ("", False),
-        ("Bearer", False),
-        ("Bearer ", False),
-        (GIVEN, False),
-        (f"Basic {GIVEN}", False),
-        (f"Bearer {GIVEN}x", False),
-        (f"Bearer {GIVEN[:-1]}", False),
-        (f"Bearer {GIVEN} {GIVEN}", False),
-        (f"Bearer\t{GIVEN}", False),
-        ("Bearer \udcff\udc80", False),
-        (f"Bearer {GIVEN}" + " " * 2000, False),
-        ("Bearer " + "x" * 100_000, False),
+        ([GIVEN], True),
+        (["wrong", GIVEN], True),
+        ([GIVEN, "wrong"], True),
+        ([], False),
+        ([""], False),
+        ([GIVEN + "x"], False),
+        ([GIVEN[:-1], GIVEN + " "], False),
+        (["\udcff\udc80"], False),
     ],
 )
-def test_who_gets_in(tmp_path: Path, header: str | None, opens: bool) -> None:
-    assert (authenticator(tmp_path, GIVEN).check(header) == "default") is opens
+def test_who_gets_in(tmp_path: Path, keys: list[str], opens: bool) -> None:
+    assert (authenticator(tmp_path, GIVEN).check(keys) == "default") is opens
 
 
 @settings(max_examples=100, deadline=None)
-@given(text=st.text(max_size=80))
-def test_nothing_but_the_key_opens(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+@given(texts=st.lists(st.text(max_size=80), max_size=3))
+def test_nothing_but_the_key_opens(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     made = authenticator(tmp_path_factory.getbasetemp(), GIVEN)
-    assert made.check(text) is None
-    assert made.check("Bearer " + text) is None or text.strip() == GIVEN
+    assert made.check(texts) is None or GIVEN in texts
 
 
-@pytest.mark.parametrize("header", [None, "", "Basic x", "Bearer ", "Bearer x", f"Bearer {GIVEN}"])
+@pytest.mark.parametrize(("keys", "count"), [([], 1), ([""], 1), (["x"], 1), ([GIVEN, "x", "y"], 3)])
 def test_a_comparison_is_made_whatever_came(
-    tmp_path: Path, header: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, keys: list[str], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = authenticator(tmp_path, GIVEN)
     compared: list[str] = []
@@ -69,13 +60,13 @@ def test_a_comparison_is_made_whatever_came(
         return real(presented, expected)
 
     monkeypatch.setattr(module, "matches", counted)
-    made.check(header)
-    assert len(compared) == 1
+    made.check(keys)
+    assert len(compared) == count
 
 
 def test_the_longest_key_that_a_setting_may_give_opens(tmp_path: Path) -> None:
     longest = "k" * 512
-    assert authenticator(tmp_path, longest).check(f"Bearer {longest}") == "default"
+    assert authenticator(tmp_path, longest).check([longest]) == "default"
 
 
 def test_a_key_is_made_once_and_kept_privately(tmp_path: Path) -> None:
@@ -84,7 +75,7 @@ def test_a_key_is_made_once_and_kept_privately(tmp_path: Path) -> None:
     assert len(secret) == 64
     second = authenticator(tmp_path)
     assert second.secret() == secret
-    assert second.check(f"Bearer {secret}") == "default"
+    assert second.check([secret]) == "default"
     files = [
         path
         for path in tmp_path.rglob("*")
@@ -117,8 +108,8 @@ async def test_rotation_replaces_the_key_at_once_and_for_good(tmp_path: Path) ->
     made = authenticator(tmp_path, bus=bus)
     old, fingerprint = made.secret(), made.view().keys[0].fingerprint
     new = await made.rotate()
-    assert made.check(f"Bearer {old}") is None
-    assert made.check(f"Bearer {new}") == "default"
+    assert made.check([old]) is None
+    assert made.check([new]) == "default"
     assert made.secret() == new
     assert made.view().keys[0].fingerprint != fingerprint
     assert events == [KeysChanged()]
@@ -138,7 +129,7 @@ async def test_a_given_key_is_not_rotated(tmp_path: Path) -> None:
     with pytest.raises(FaultError) as caught:
         await made.rotate()
     assert caught.value.fault.code == "refused"
-    assert made.check(f"Bearer {GIVEN}") == "default"
+    assert made.check([GIVEN]) == "default"
 
 
 async def test_a_key_that_cannot_be_stored_is_not_in_force(
@@ -152,4 +143,4 @@ async def test_a_key_that_cannot_be_stored_is_not_in_force(
             path.mkdir()  # whoever runs the tests may write anything but over a folder
     with pytest.raises(FaultError):
         await made.rotate()
-    assert made.check(f"Bearer {old}") == "default"
+    assert made.check([old]) == "default"

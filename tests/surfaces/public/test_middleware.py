@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import logging
 from typing import Any
 
@@ -31,6 +32,54 @@ async def test_without_a_valid_key_everything_is_401_whether_it_exists_or_not(
             bodies.add(reply.body)
     assert len(bodies) == 1
     assert hub.journal.requests_total == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": f"bearer  {KEY} "},
+        {"Authorization": KEY},
+        {"Authorization": "Basic " + base64.b64encode(f"user:{KEY}".encode()).decode()},
+        {"x-api-key": KEY},
+        {"api-key": KEY},
+        {"Authorization": "Bearer ", "x-api-key": KEY},
+        {"Authorization": "Bearer undefined", "api-key": KEY},
+        {"Authorization": f"Bearer {KEY}", "api-key": KEY},
+        {"Authorization": f"Bearer {KEY}", "x-api-key": "another"},
+        {"Authorization": "Bearer wrong\r\nAuthorization: Bearer " + KEY},
+    ],
+    ids=lambda headers: " ".join(headers),
+)
+async def test_a_key_opens_in_every_spelling(hub: ScriptedHub, headers: dict[str, str]) -> None:
+    async with RawClient(hub.port, None) as client:
+        client.head("GET", "/v1/models", headers)
+        assert (await client.reply()).status == 200
+        client.head(
+            "POST", "/v1/chat/completions", {**headers, "Expect": "100-continue", "Content-Length": "2"}
+        )
+        assert (await client.reply()).status == 100
+
+
+@pytest.mark.parametrize(
+    ("headers", "sentence"),
+    [
+        ({}, "no API key was given"),
+        ({"Authorization": "Bearer "}, "no API key was given"),
+        ({"Authorization": "Bearer undefined"}, "no API key was given"),
+        ({"x-api-key": "wrong"}, "the API key is not valid"),
+        ({"Cookie": f"key={KEY}", "Proxy-Authorization": f"Bearer {KEY}"}, "no API key was given"),
+    ],
+)
+async def test_a_refusal_tells_a_missing_key_from_a_wrong_one(
+    hub: ScriptedHub, headers: dict[str, str], sentence: str
+) -> None:
+    for path in ("/v1/models", "/api/tags"):
+        async with RawClient(hub.port, None) as client:
+            client.head("GET", path, headers)
+            reply = await client.reply()
+        assert (reply.status, reply.headers["www-authenticate"]) == (401, 'Bearer realm="relaydesk"')
+        error = reply.json["error"]
+        assert (error if path == "/api/tags" else error["message"]).startswith(sentence)
 
 
 async def test_health_needs_no_key(hub: ScriptedHub) -> None:
