@@ -29,3 +29,16 @@ async def cancel_and_wait(task: asyncio.Task[Any] | None) -> None:
     await asyncio.wait([task])
     if not task.cancelled():
         task.exception()  # retrieved, so that asyncio does not report it as forgotten
+
+
+async def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Do ``work`` to its end, even where the caller is cancelled meanwhile; then it is cancelled."""
+    task = spawn(work, name="to its end")
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # seen: the caller has no use for it
+        raise

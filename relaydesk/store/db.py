@@ -28,6 +28,7 @@ QUEUE_LIMIT: Final = 1024
 class _Job:
     work: Work[Any]
     begin: str
+    durable: bool
     done: Future[Any]
 
 
@@ -86,21 +87,24 @@ class Database:
             self._jobs.put(None)
             await asyncio.to_thread(thread.join)
 
-    async def run(self, work: Work[T]) -> T:
-        """Do ``work`` in one write transaction on the database's thread."""
-        return await self._submit(work, "BEGIN IMMEDIATE")
+    async def run(self, work: Work[T], *, durable: bool = False) -> T:
+        """Do ``work`` in one write transaction on the database's thread.
+
+        ``durable``: it, and everything committed before it, is on the disk when this returns.
+        """
+        return await self._submit(work, "BEGIN IMMEDIATE", durable)
 
     async def read(self, work: Work[T]) -> T:
         """Do ``work`` in one read transaction: a single state of the database, no lock on writing."""
-        return await self._submit(work, "BEGIN")
+        return await self._submit(work, "BEGIN", durable=False)
 
-    async def _submit(self, work: Work[T], begin: str) -> T:
+    async def _submit(self, work: Work[T], begin: str, durable: bool) -> T:
         await self._room.acquire()
         if not self._open:
             self._room.release()
             raise EnvError("storage_failed", f"the database {self.path} is closed", "the node is stopping")
         loop = asyncio.get_running_loop()
-        job = _Job(work, begin, Future())
+        job = _Job(work, begin, durable, Future())
         job.done.add_done_callback(lambda _: _call_soon(loop, self._room.release))
         self._jobs.put(job)
         result: T = await asyncio.wrap_future(job.done)
@@ -122,6 +126,8 @@ class Database:
 
     def _do(self, conn: sqlite3.Connection, job: _Job) -> None:
         try:
+            if job.durable:
+                conn.execute("PRAGMA synchronous = FULL")
             conn.execute(job.begin)
             result = job.work(conn)
             conn.execute("COMMIT")
@@ -131,6 +137,9 @@ class Database:
             job.done.set_exception(self._explain(exc))
         else:
             job.done.set_result(result)
+        finally:
+            if job.durable:
+                conn.execute(f"PRAGMA synchronous = {self._synchronous}")
 
     def _explain(self, exc: BaseException) -> BaseException:
         fault = None

@@ -13,8 +13,8 @@ _COLUMNS = "model, options, weights_bytes, kv_bytes, compute_bytes, rss_bytes, m
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement, in bytes. ``options`` is the key of the load options that it holds for, ``gpus`` how many
-    devices shared it (0: the host's memory).
+    """One measurement, in bytes. ``options`` is the key of the load options that it holds for, ``gpus`` how
+    many devices shared it (0: the host's memory).
     """
 
     model: str

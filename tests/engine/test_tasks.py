@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from relaydesk.engine.tasks import cancel_and_wait, spawn
+from relaydesk.engine.tasks import cancel_and_wait, finished, spawn
 
 
 async def _value() -> int:
@@ -78,3 +78,27 @@ async def test_the_callers_own_cancellation_goes_through() -> None:
     with pytest.raises(asyncio.CancelledError):
         await caller
     await task
+
+
+async def test_work_that_was_begun_is_finished_though_its_caller_is_cancelled() -> None:
+    steps: list[str] = []
+    go = asyncio.Event()
+
+    async def work() -> None:
+        steps.append("begun")
+        await go.wait()
+        steps.append("done")
+
+    caller = spawn(finished(work()), name="caller")
+    await asyncio.sleep(0.01)
+    caller.cancel()
+    await asyncio.sleep(0.01)
+    assert not caller.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert steps == ["begun", "done"]
+
+
+async def test_the_outcome_of_finished_work() -> None:
+    assert await finished(_value()) == 7

@@ -151,6 +151,10 @@ class KeyQuota:
                 del self.used[day]
             self.used[grant.day] = self.used.get(grant.day, 0) + tokens
 
+    def reserved(self, day: int) -> int:
+        """What is set aside for requests of that day which still run."""
+        return self._reserved.get(day, 0)
+
     def standing(self, now: float, wall_ms: int) -> Standing:
         """How the key stands now."""
         limits, day = self.limits, day_of(wall_ms)
@@ -158,7 +162,7 @@ class KeyQuota:
         minute = len(self._starts)
         return Standing(
             used=self.used.get(day, 0),
-            reserved=self._reserved.get(day, 0),
+            reserved=self.reserved(day),
             running=self.running,
             tokens_left=max(0, self._left(day)) if limits.tokens_per_day else None,
             minute_used=minute,
