@@ -91,6 +91,14 @@ async def test_a_kill_loses_nothing_that_was_settled(rig: Rig) -> None:
     assert [row.requests for row in await third.history("k", 0)] == [4]
 
 
+async def test_a_kill_between_the_database_and_the_log(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UsageLog, "clear", lambda _: None)
+    quotas = await rig.open()
+    await spend(quotas)
+    await quotas.history(None, 0)
+    assert (await rig.open()).standing("k").used == 15
+
+
 async def test_a_power_cut_is_never_in_the_keys_favour(rig: Rig, tmp_path: Path) -> None:
     """What is on the disk is what the database has synced: the log may be empty."""
     quotas = await rig.open()
