@@ -15,10 +15,10 @@ SLASHED = "hf.co/someone/Tiny-GGUF:Q4_1"
 
 
 class ClientRig:
-    """A running hub with the models ``tiny`` (real, loaded), ``scripted``, ``big`` and ``absent``.
+    """A running hub with the models ``tiny`` (real, loaded), ``small``, ``scripted``, ``big`` and ``absent``.
 
-    ``big`` needs more memory than there is, ``absent`` is a server that does not answer. `SLASHED` is an
-    alias of ``tiny``.
+    ``small`` is ``tiny`` with a context of 256 tokens, ``big`` needs more memory than there is, ``absent`` is
+    a server that does not answer. `SLASHED` is an alias of ``tiny``.
     """
 
     def __init__(self, model: Path) -> None:
@@ -30,6 +30,7 @@ class ClientRig:
             self.server = stack.enter_context(ScriptedServer())
             hub = self.hub = stack.enter_context(Hub(tls=True, heartbeat="1s", host_memory_mb="2000"))
             hub.add(self._model, aliases=[SLASHED])
+            hub.add(self._model, name="small", ctx=256, slots=1)
             hub.add(self._model, name="big", ctx=8192, slots=32)
             for name, url in (("scripted", self.server.url), ("absent", "http://127.0.0.1:9")):
                 hub.command("add-model", spec={"name": name, "kind": "url", "url": url})

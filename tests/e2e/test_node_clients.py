@@ -36,7 +36,7 @@ def calls_of(message: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def test_openai_lists_and_finds_models_and_says_which_are_not_there(openai: dict[str, Any]) -> None:
-    assert openai["list"] == ["absent", "big", "scripted", "tiny"]
+    assert openai["list"] == ["absent", "big", "scripted", "small", "tiny"]
     assert openai["retrieve"] == "tiny"
     assert openai["unknown"]["thrown"] == "NotFoundError"
     assert (openai["unknown"]["code"], openai["unknown"]["param"]) == ("model_not_found", "model")
@@ -177,6 +177,6 @@ def test_ai_sdk_gets_an_object(ai: dict[str, Any]) -> None:
 
 def test_ai_sdk_shows_the_sentence_of_an_error(ai: dict[str, Any]) -> None:
     assert (ai["wrongKey"]["thrown"], ai["wrongKey"]["status"]) == ("APICallError", 401)
-    assert "no valid API key" in ai["wrongKey"]["message"]
+    assert "relaydesk token --api" in ai["wrongKey"]["message"]
     assert (ai["overflow"]["thrown"], ai["overflow"]["status"]) == ("APICallError", 400)
     assert "maximum context length is 1024 tokens" in ai["overflow"]["message"]

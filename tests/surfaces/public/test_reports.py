@@ -1,0 +1,427 @@
+"""Client-side bug reports about such servers, each as a request to ours (ids: B01 …).
+
+`HELD_BY` says for every report which tests hold it; those written for nothing else are here, against the
+whole gateway over scripted engines, and in ``tests/e2e/test_client_reports.py`` where only a real engine
+shows it.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from relaydesk.core.errors import PeerError
+from tests.support.raw_http import RawClient
+from tests.support.scripted_engine import Script, answer, piece, usage
+from tests.support.scripted_hub import KEY, ScriptedHub, frames, texts
+from tests.support.tree import ROOT
+
+HERE = "tests/surfaces/public/test_reports.py"
+E2E = "tests/e2e/test_client_reports.py"
+NODE = "tests/e2e/test_node_clients.py"
+GENERATE = "tests/surfaces/public/test_generate.py"
+FAULTS = "tests/e2e/test_faults.py"
+BODY = "tests/surfaces/public/test_body.py"
+
+HELD_BY: dict[str, tuple[str, ...]] = {
+    "B01": (
+        f"{HERE}::test_b01_two_calls_stay_two",
+        f"{HERE}::test_b01_arguments_in_the_history_that_are_no_json",
+        f"{NODE}::test_openai_keeps_two_calls_apart",
+        "tests/core/gateway/test_toolcalls.py::test_arguments_join_to_what_each_call_said",
+    ),
+    "B02": (f"{HERE}::test_b02_why_an_answer_ended",),
+    "B03": (
+        f"{GENERATE}::test_a_client_that_leaves_in_any_phase_frees_its_place",
+        f"{FAULTS}::test_leaving_frees_the_slot_within_a_second",
+        f"{FAULTS}::test_leaving_during_a_long_prompt_frees_the_slot_within_two_seconds",
+        f"{NODE}::test_openai_leaves_a_stream_and_the_hub_stops",
+    ),
+    "B05": (
+        f"{HERE}::test_b05_a_failure_behind_the_headers_is_the_last_frame",
+        f"{FAULTS}::test_a_killed_worker_ends_its_stream_and_the_next_request_is_served",
+        f"{NODE}::test_openai_throws_what_fails_behind_the_headers",
+        f"{NODE}::test_ai_sdk_is_told_what_fails_behind_the_headers",
+    ),
+    "B06": (
+        f"{HERE}::test_b06_usage_is_said_once_and_only_where_asked",
+        f"{NODE}::test_openai_is_told_the_usage_where_it_asked_and_once",
+        "tests/e2e/test_accounting.py::test_a_stream_that_did_not_ask_is_counted_and_shows_nothing",
+    ),
+    "B07": (
+        f"{E2E}::test_b07_an_answer_that_fills_the_context_ends_with_length",
+        "tests/e2e/test_accounting.py::test_an_overflow_is_a_400_with_both_numbers",
+        f"{GENERATE}::test_an_overflow_of_a_warm_model_is_a_400",
+        f"{NODE}::test_openai_is_told_of_an_overflow_by_status",
+    ),
+    "B08": (
+        f"{E2E}::test_b08_characters_of_several_tokens_come_whole",
+        "tests/core/gateway/test_sse.py::test_the_events_do_not_depend_on_the_cuts",
+    ),
+    "B11": (f"{HERE}::test_b11_nothing_on_the_way_has_a_reason_to_hold_a_stream_back",),
+    "B12": (
+        f"{E2E}::test_b12_the_text_before_a_stop_text_and_a_near_miss",
+        f"{NODE}::test_openai_gets_the_text_before_a_stop_text_and_no_more",
+        "tests/core/gateway/test_request.py::test_stop_in_every_spelling",
+    ),
+    "B13": (f"{HERE}::test_b13_legal_assistant_messages",),
+    "B14": (
+        f"{HERE}::test_b14_developer_is_system_and_an_invented_role_is_named",
+        "tests/core/gateway/test_messages.py::test_leading_system_messages_become_one_and_later_ones_stay",
+    ),
+    "B15": (
+        f"{GENERATE}::test_headers_of_a_cold_stream_come_at_once_and_silence_is_only_comments",
+        f"{FAULTS}::test_a_cold_stream_has_headers_within_a_second_and_heartbeats",
+        f"{NODE}::test_openai_reads_text_whatever_is_between_it",
+        f"{NODE}::test_ai_sdk_reads_text_whatever_is_between_it",
+    ),
+    "B16": (f"{E2E}::test_b16_prompt_tokens_are_the_same_with_and_without_the_cache",),
+    "B18": (
+        f"{HERE}::test_b18_unknown_and_null_fields_pass_and_wrong_types_do_not",
+        f"{NODE}::test_openai_may_send_null_and_what_we_do_not_know_but_no_wrong_type",
+    ),
+    "B19": (
+        f"{E2E}::test_b19_a_schema_is_obeyed",
+        f"{E2E}::test_b19_a_format_without_a_schema_is_refused",
+    ),
+    "B22": (
+        f"{BODY}::test_nearly_eight_mib_pass",
+        f"{BODY}::test_more_is_refused_by_its_announced_length_before_it_is_sent",
+        f"{BODY}::test_more_is_refused_where_no_length_was_announced",
+        f"{BODY}::test_a_small_bomb_is_refused_by_what_it_becomes",
+        f"{BODY}::test_nobody_is_told_to_go_on_in_vain",
+    ),
+    "B25": (
+        "tests/surfaces/public/test_models.py::test_any_name_is_found_escaped_or_not",
+        "tests/surfaces/public/test_models.py::test_an_alias_is_the_model_itself",
+        "tests/surfaces/public/test_models.py::test_an_unknown_model_is_404_in_the_dialects_shape",
+        f"{NODE}::test_openai_lists_and_finds_models_and_says_which_are_not_there",
+    ),
+    "B26": (f"{HERE}::test_b26_no_slot_is_lost_however_requests_end",),
+    "B31": ("tests/e2e/test_sharing.py::test_the_longest_unused_makes_room_and_one_in_use_is_waited_for",),
+    "B33": (
+        f"{GENERATE}::test_headers_of_a_cold_stream_come_at_once_and_silence_is_only_comments",
+        f"{GENERATE}::test_what_fails_after_the_headers_is_one_frame_and_the_end",
+    ),
+    "B34": (
+        "tests/engine/tls/test_clients.py::test_node_fetch_with_extra_ca",
+        "tests/engine/tls/test_clients.py::test_python_connects_by_every_name_and_to_both_families",
+        "tests/engine/tls/test_clients.py::test_the_leaf_is_what_every_client_demands",
+        "tests/engine/tls/test_listener.py::test_plain_http_gets_a_readable_answer",
+        "tests/e2e/test_langchain.py::test_a_chat_whole_and_streamed",
+    ),
+    "B37": (f"{HERE}::test_b37_a_second_request_waits_and_the_first_ends_by_itself",),
+}
+
+REPORTS = (
+    *("B01", "B02", "B03", "B05", "B06", "B07", "B08", "B09", "B11", "B12", "B13", "B14", "B15", "B16"),
+    *("B18", "B19", "B21", "B22", "B24", "B25", "B26", "B28", "B31", "B33", "B34", "B35", "B37"),
+)
+# Reports about what this version does not have, and what that is.
+NOT_BUILT = {
+    "B09": "answers to browsers of other origins",
+    "B21": "embeddings",
+    "B24": "keys with quotas",
+    "B28": "keys with quotas",
+    "B35": "other places for a key than the Authorization header",
+}
+
+
+def test_every_report_is_held_or_about_what_is_not_built() -> None:
+    assert sorted([*HELD_BY, *NOT_BUILT]) == list(REPORTS)
+
+
+@pytest.mark.parametrize("report", HELD_BY)
+def test_the_tests_of_a_report_are_there(report: str) -> None:
+    for entry in HELD_BY[report]:
+        path, _, name = entry.partition("::")
+        tree = ast.parse((ROOT / path).read_text())
+        functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        assert name in functions, entry
+        if path in (HERE, E2E):
+            assert name.startswith(f"test_{report.lower()}_")
+
+
+def call(index: int | None, call_id: str | None, name: str | None, arguments: str) -> bytes:
+    """A chunk with a piece of one tool call."""
+    function = {"arguments": arguments} if name is None else {"name": name, "arguments": arguments}
+    delta = {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}
+    choice = {"index": 0, "delta": delta, "finish_reason": None}
+    return msgspec.json.encode({"choices": [choice], "object": "chat.completion.chunk"})
+
+
+TOOLS: list[Any] = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+TWO_CALLS = [
+    *(call(0, "a", "f", ""), call(0, None, None, '{"x"'), call(0, None, None, ":1}")),
+    call(0, "b", "f", '{"x":2}'),
+]
+
+
+async def far(hub: ScriptedHub) -> dict[str, Any]:
+    """A model that takes tools; fields that ask for it."""
+    await hub.add("far", kind="url", url="http://far.example")
+    return {"model": "far", "tools": TOOLS}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        TWO_CALLS,
+        [call(None, "a", "f", '{"x":1}'), call(None, "b", "f", '{"x":2}')],
+        [call(0, "a", "f", '{"x":1}'), call(0, "a", "f", ""), call(1, "b", "f", '{"x":2}')],
+    ],
+    ids=["index always 0", "no index", "id and name again"],
+)
+async def test_b01_two_calls_stay_two(hub: ScriptedHub, calls: list[bytes]) -> None:
+    asked = await far(hub)
+    hub.starter.reply = lambda _: Script([*calls, piece(None, "tool_calls"), usage(5, 9)])
+    _, _, text = await hub.chat(**asked, stream=True)
+    deltas = [
+        delta
+        for frame in frames(text)[:-1]
+        for choice in frame["choices"]
+        for delta in choice["delta"].get("tool_calls", ())
+    ]
+    joined = {0: "", 1: ""}
+    for delta in deltas:
+        joined[delta["index"]] += delta["function"].get("arguments", "")
+    assert joined == {0: '{"x":1}', 1: '{"x":2}'}
+    named = [delta for delta in deltas if "id" in delta]
+    assert [(delta["index"], delta["function"]["name"]) for delta in named] == [(0, "f"), (1, "f")]
+    assert len({delta["id"] for delta in named}) == 2
+    assert all(set(delta) == {"index", "function"} for delta in deltas if delta not in named)
+    assert all(set(delta["function"]) == {"arguments"} for delta in deltas if delta not in named)
+
+    _, _, body = await hub.chat(**asked)
+    whole = body["choices"][0]["message"]["tool_calls"]
+    assert [each["function"]["arguments"] for each in whole] == ['{"x":1}', '{"x":2}']
+
+
+async def test_b01_arguments_in_the_history_that_are_no_json(hub: ScriptedHub) -> None:
+    asked = await far(hub)
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x":1}{"x":2}'}}
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "y"},
+    ]
+    status, _, body = await hub.chat(**asked, messages=messages)
+    assert status == 400
+    assert body["error"]["param"].startswith("messages[1].tool_calls[0]")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([*TWO_CALLS, piece(None, "tool_calls")], "tool_calls"),
+        ([piece("Hello"), piece(None, "stop")], "stop"),
+        ([piece("Hello"), piece(None, "length")], "length"),
+        ([call(0, "a", "f", '{"x"'), piece(None, "length")], "length"),
+    ],
+    ids=["calls", "text", "limit", "half a call"],
+)
+async def test_b02_why_an_answer_ended(
+    hub: ScriptedHub, steps: list[bytes], reason: str, stream: bool
+) -> None:
+    asked = await far(hub)
+    hub.starter.reply = lambda _: Script([*steps, usage(5, 9)])
+    _, _, got = await hub.chat(**asked, stream=stream)
+    if stream:
+        assert frames(got)[-1] == "[DONE]"
+        reasons = [c["finish_reason"] for frame in frames(got)[:-1] for c in frame["choices"]]
+        assert reasons[-1] == reason
+        assert set(reasons[:-1]) == {None}
+    else:
+        assert got["choices"][0]["finish_reason"] == reason
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        PeerError("engine_failed", "it broke"),
+        b'{"error":{"message":"it broke","type":"server_error","code":500}}',
+        b'{"error":"it broke"}',
+    ],
+    ids=["breaks", "says so", "says so in one word"],
+)
+async def test_b05_a_failure_behind_the_headers_is_the_last_frame(
+    hub: ScriptedHub, failure: Exception | bytes
+) -> None:
+    hub.starter.reply = lambda _: Script([piece("a"), piece("b"), 0.01, failure])
+    status, headers, text = await hub.chat(stream=True)
+    assert (status, texts(text)) == (200, "ab")
+    last = frames(text)[-1]
+    assert set(last) == {"error"}
+    assert "it broke" in last["error"]["message"]
+    assert last["error"]["code"] == "engine_failed"
+    assert all(c["finish_reason"] is None for frame in frames(text)[:-1] for c in frame["choices"])
+    view = hub.journal.find(headers["x-request-id"])
+    assert view is not None
+    assert (view.state, view.status, view.completion_tokens) == ("failed", 502, 2)
+    await hub.idle()
+
+
+@pytest.mark.parametrize(("options", "said"), [({"include_usage": True}, 1), ({}, 0), (None, 0), ("no", 0)])
+async def test_b06_usage_is_said_once_and_only_where_asked(hub: ScriptedHub, options: Any, said: int) -> None:
+    given = {} if options == "no" else {"stream_options": options}
+    _, headers, text = await hub.chat(stream=True, **given)
+    with_usage = [frame for frame in frames(text)[:-1] if "usage" in frame]
+    assert len(with_usage) == said
+    if said:
+        assert frames(text)[-2] == with_usage[0]
+        assert with_usage[0]["choices"] == []
+        assert with_usage[0]["usage"]["total_tokens"] == 5 + 2
+    view = hub.journal.find(headers["x-request-id"])
+    assert view is not None
+    assert (view.prompt_tokens, view.completion_tokens) == (5, 2)
+
+
+async def test_b11_nothing_on_the_way_has_a_reason_to_hold_a_stream_back(hub: ScriptedHub) -> None:
+    gate = asyncio.Event()
+    hub.starter.reply = lambda _: Script([piece("one"), gate, *answer("two").steps])
+    body = json.dumps({"stream": True, "messages": [{"role": "user", "content": "x"}]}).encode()
+    async with RawClient(hub.port, KEY) as client:
+        given = {"Content-Length": str(len(body)), "Accept-Encoding": "gzip, br"}
+        client.head("POST", "/v1/chat/completions", given)
+        client.send(body)
+        headers = (await client.reply()).headers
+        assert headers["x-accel-buffering"] == "no"
+        assert headers["cache-control"] == "no-cache, no-transform"
+        assert not {"content-length", "content-encoding"} & set(headers)
+        # The first token is here before there is a second.
+        async with asyncio.timeout(2):
+            while b'"one"' not in await client.line():
+                assert not gate.is_set()
+        gate.set()
+    await hub.idle()
+
+
+LEGAL = {
+    "null": {"content": None, "tool_calls": "calls"},
+    "no content": {"tool_calls": "calls"},
+    "empty": {"content": ""},
+    "parts": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+}
+
+
+@pytest.mark.parametrize("name", LEGAL)
+async def test_b13_legal_assistant_messages(hub: ScriptedHub, name: str) -> None:
+    asked = await far(hub)
+    calls = [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    message: dict[str, Any] = {"role": "assistant", **LEGAL[name]}
+    if "tool_calls" in message:
+        message["tool_calls"] = calls
+    part = [{"type": "text", "text": "a"}]
+    messages = [
+        {"role": "system", "content": part},
+        {"role": "user", "content": part},
+        message,
+        *([{"role": "tool", "tool_call_id": "a", "content": part}] if "tool_calls" in message else []),
+        {"role": "user", "content": "b"},
+    ]
+    assert (await hub.chat(**asked, messages=messages))[0] == 200
+    sent = hub.starter.engine("far").bodies[0]["messages"]
+    assert [each["role"] for each in sent] == [each["role"] for each in messages]
+    kept = sent[2]
+    if "tool_calls" in message:
+        assert [each["function"] for each in kept["tool_calls"]] == [calls[0]["function"]]
+    else:
+        assert kept["content"] == ("" if name == "empty" else "a\nb")
+    assert sent[0]["content"] == sent[1]["content"] == "a"
+
+
+async def test_b14_developer_is_system_and_an_invented_role_is_named(hub: ScriptedHub) -> None:
+    turns = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": "hi"},
+    ]
+    for messages, system in ((turns, "Be kind.\n\nBe brief."), (turns[1:], "Be brief.")):
+        assert (await hub.chat(messages=messages))[0] == 200
+        sent = hub.starter.engine("tiny").bodies[-1]["messages"]
+        assert sent == [{"role": "system", "content": system}, {"role": "user", "content": "hi"}]
+    status, _, body = await hub.chat(messages=[{"role": "wizard", "content": "hi"}])
+    assert status == 400
+    assert body["error"]["param"] == "messages[0].role"
+    assert "wizard" in body["error"]["message"]
+
+
+async def test_b18_unknown_and_null_fields_pass_and_wrong_types_do_not(hub: ScriptedHub) -> None:
+    asked = await far(hub)
+    nothing = ("stop", "seed", "response_format", "max_tokens", "stream_options", "tool_choice", "n")
+    message = {
+        "role": "user",
+        "content": "x",
+        "id": "1",
+        "opts": {},
+        "name": "me",
+        "cache_control": {"type": "x"},
+    }
+    strict = [{"type": "function", "function": {**TOOLS[0]["function"], "strict": False}}]
+    status, _, _ = await hub.chat(
+        model="far", messages=[message], tools=strict, foo=1, **dict.fromkeys(nothing)
+    )
+    assert status == 200
+    assert (await hub.chat(**{**asked, "tools": None}))[0] == 200
+    for field, value in (("temperature", "hot"), ("max_tokens", "many"), ("stream", "yes"), ("tools", {})):
+        status, _, body = await hub.chat(**{**asked, field: value})
+        assert (status, body["error"]["param"]) == (400, field)
+
+
+async def test_b26_no_slot_is_lost_however_requests_end(empty: ScriptedHub) -> None:
+    """One slot, and twenty requests that end in the middle of something."""
+    hub = empty
+    await hub.add("one", slots=1)
+    luck = random.Random(26)
+    gate = asyncio.Event()
+    endings: list[Any] = [gate, PeerError("engine_failed", "it broke"), RuntimeError("ours")]
+    hub.starter.reply = lambda _: Script([piece("x")] * luck.randrange(3) + [0.002, luck.choice(endings)])
+
+    async def leave(wait: float) -> None:
+        async with RawClient(hub.port, KEY) as client:
+            body = json.dumps(
+                {"stream": luck.random() < 0.5, "messages": [{"role": "user", "content": "x"}]}
+            ).encode()
+            client.head("POST", "/v1/chat/completions", {"Content-Length": str(len(body))})
+            client.send(body)
+            await asyncio.sleep(wait)
+
+    # The first ones leave during the load.
+    hub.starter.load_s = 0.02
+    for _ in range(20):
+        await leave(luck.random() * 0.02)
+    await hub.idle()
+    hub.starter.reply = lambda _: answer("Hello")
+    await hub.until(lambda: hub.pool.runner("one").life.in_flight == 0)
+    assert (await hub.chat())[0] == 200
+    assert hub.journal.in_flight == 0
+
+
+async def test_b37_a_second_request_waits_and_the_first_ends_by_itself(empty: ScriptedHub) -> None:
+    hub = empty
+    await hub.add("one", slots=1)
+    await hub.warm("one")
+    hub.heartbeat_s = 0.02
+    gate = asyncio.Event()
+    hub.starter.reply = lambda _: Script([piece("a"), gate, piece("b"), piece(None, "length"), usage(1, 2)])
+    first = asyncio.create_task(hub.chat(stream=True))
+    await hub.until(lambda: hub.starter.open == 1)
+    second = asyncio.create_task(hub.chat(stream=True))
+    # Longer than a warm model's first event is waited for: the second has its headers and its comments.
+    await asyncio.sleep(1.0)
+    assert hub.starter.engine("one").most_open == 1
+    assert not first.done()
+    gate.set()
+    for task in (first, second):
+        status, _, text = await task
+        assert (status, texts(text), frames(text)[-1]) == (200, "ab", "[DONE]")
+        assert frames(text)[-2]["choices"][0]["finish_reason"] == "length"
+    assert ": keep-alive\n\n" in (await second)[2]
+    assert hub.starter.engine("one").most_open == 1
