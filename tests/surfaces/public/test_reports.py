@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import base64
 import json
 import random
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
@@ -116,6 +118,10 @@ HELD_BY: dict[str, tuple[str, ...]] = {
         "tests/engine/tls/test_listener.py::test_plain_http_gets_a_readable_answer",
         "tests/e2e/test_langchain.py::test_a_chat_whole_and_streamed",
     ),
+    "B35": (
+        f"{HERE}::test_b35_a_key_in_every_spelling",
+        f"{HERE}::test_b35_what_is_no_key_is_a_401_that_names_nothing",
+    ),
     "B37": (f"{HERE}::test_b37_a_second_request_waits_and_the_first_ends_by_itself",),
 }
 
@@ -129,7 +135,6 @@ NOT_BUILT = {
     "B21": "embeddings",
     "B24": "keys with quotas",
     "B28": "keys with quotas",
-    "B35": "other places for a key than the Authorization header",
 }
 
 
@@ -402,6 +407,59 @@ async def test_b26_no_slot_is_lost_however_requests_end(empty: ScriptedHub) -> N
     await hub.until(lambda: hub.pool.runner("one").life.in_flight == 0)
     assert (await hub.chat())[0] == 200
     assert hub.journal.in_flight == 0
+
+
+# Where each of these routes is there, it must say the same about keys.
+KEYLESS_CLIENTS_ASK = ("/v1/models", "/v1/models/tiny")
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"Authorization": f"bearer {KEY}"},
+        {"Authorization": f"Bearer   {KEY}  "},
+        {"Authorization": KEY},
+        {"x-api-key": KEY},
+        {"api-key": KEY},
+        basic("anyone", KEY),
+        # Some clients send two, one of them without a key: the first that opens counts.
+        {"Authorization": "Bearer undefined", "api-key": KEY},
+        {"Authorization": "Bearer ", "x-api-key": KEY},
+        {"Authorization": f"Bearer {KEY}", "x-api-key": "another"},
+    ],
+)
+async def test_b35_a_key_in_every_spelling(hub: ScriptedHub, given: dict[str, str]) -> None:
+    async with aiohttp.ClientSession(headers=given) as session:
+        for path in KEYLESS_CLIENTS_ASK:
+            async with session.get(hub.url + path) as reply:
+                assert reply.status == 200, path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer undefined"},
+        {"Authorization": f"Digest {KEY}"},
+        {"x-api-key": KEY[:-1]},
+        basic(KEY, "another"),
+        basic("", ""),
+    ],
+)
+async def test_b35_what_is_no_key_is_a_401_that_names_nothing(
+    hub: ScriptedHub, given: dict[str, str]
+) -> None:
+    async with aiohttp.ClientSession(headers=given) as session:
+        for path in KEYLESS_CLIENTS_ASK:
+            async with session.get(hub.url + path) as reply:
+                assert reply.status == 401, path
+                assert reply.headers["WWW-Authenticate"].startswith("Bearer")
+                assert "tiny" not in await reply.text()
 
 
 async def test_b37_a_second_request_waits_and_the_first_ends_by_itself(empty: ScriptedHub) -> None:
