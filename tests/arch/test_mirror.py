@@ -21,6 +21,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/core/gateway/output.py": "tests/core/gateway/test_chat_output.py",
     "relaydesk/core/gateway/work.py": "tests/core/gateway/test_chat.py",
     "relaydesk/core/gateway/usage.py": "tests/core/gateway/test_chat_output.py",
+    "relaydesk/core/gateway/ollama/request.py": "tests/core/gateway/ollama/test_chat.py",
     "relaydesk/core/pool/ggml.py": "tests/core/pool/test_gguf.py",
     "relaydesk/core/pool/gguf_reader.py": "tests/core/pool/test_gguf.py",
     "relaydesk/core/pool/kvcache.py": "tests/core/pool/test_fit.py",

@@ -34,6 +34,8 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     "presence_penalty": (-2, 2),
     "frequency_penalty": (-2, 2),
     "repeat_penalty": (0.01, 10),
+    "repeat_last_n": (-1, _BIG),
+    "typical_p": (0, 1),
     "top_logprobs": (0, 20),
 }
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -79,6 +81,8 @@ class Envelope(msgspec.Struct):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    typical_p: float | None = None
     logit_bias: Raw = Raw()
     logprobs: bool | None = None
     top_logprobs: int | None = None

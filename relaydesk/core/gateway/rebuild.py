@@ -37,6 +37,8 @@ class EngineBody(msgspec.Struct, omit_defaults=True, kw_only=True):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    typical_p: float | None = None
     logit_bias: Raw | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
@@ -96,6 +98,8 @@ def engine_body(
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
         repeat_penalty=request.repeat_penalty,
+        repeat_last_n=request.repeat_last_n,
+        typical_p=request.typical_p,
         logit_bias=_raw(request.logit_bias),
         logprobs=True if request.logprobs else None,
         top_logprobs=request.top_logprobs if request.logprobs else None,

@@ -45,6 +45,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    typical_p: float | None = None
     logit_bias: bytes = b""
     logprobs: bool = False
     top_logprobs: int | None = None
@@ -94,6 +96,8 @@ def parse_chat(body: bytes) -> ChatRequest:
         presence_penalty=envelope.presence_penalty,
         frequency_penalty=envelope.frequency_penalty,
         repeat_penalty=envelope.repeat_penalty,
+        repeat_last_n=envelope.repeat_last_n,
+        typical_p=envelope.typical_p,
         logit_bias=logit_biases(envelope.logit_bias),
         logprobs=bool(envelope.logprobs),
         top_logprobs=envelope.top_logprobs,

@@ -13,10 +13,11 @@ from relaydesk.core.gateway.usage import Tally, Usage
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model can take besides text."""
+    """What a model can do besides reading and writing text."""
 
     tools: bool = False
     images: bool = False
+    thinking: bool = False
 
 
 class Reader(Protocol):
@@ -80,7 +81,12 @@ class Work(Protocol):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a dialect makes of a request's body: what to ask, and how to say the answer."""
+    """What a dialect makes of a request's body: what to ask, and how to say the answer.
+
+    ``keep_alive_s`` is how long the model is to stay loaded afterwards where the client said so: seconds, -1
+    for ever.
+    """
 
     work: Work
     output: Callable[[Identity], Output]
+    keep_alive_s: int | None = None

@@ -1,0 +1,124 @@
+"""/api/generate, from a client's bytes to what an engine is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.ollama.generate import generate_asked
+from relaydesk.core.gateway.ollama.request import Asked
+from relaydesk.core.gateway.output import Identity, Spent
+from relaydesk.core.gateway.usage import total_usage
+from relaydesk.core.gateway.work import Capabilities
+from tests.core.gateway.ollama.test_chat import VALUES, engine
+from tests.core.gateway.ollama.test_messages import PICTURE
+
+
+def ask(**fields: Any) -> Asked:
+    return generate_asked(json.dumps({"prompt": "hi", **fields}).encode())
+
+
+def refused(**fields: Any) -> tuple[str, str | None]:
+    with pytest.raises(PeerError) as caught:
+        ask(**fields)
+    return caught.value.fault.code, caught.value.fault.param
+
+
+def test_a_prompt_is_a_conversation_of_one_message() -> None:
+    assert engine(ask().plan)["messages"] == [{"role": "user", "content": "hi"}]
+    assert engine(ask(system="Be brief.", options={"seed": 1}).plan) == {
+        **engine(ask().plan),
+        "seed": 1,
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
+    }
+
+
+def test_images_are_named_as_the_client_named_them() -> None:
+    plan = ask(system="s", images=[PICTURE, PICTURE]).plan
+    assert [part["type"] for part in engine(plan)["messages"][1]["content"]] == [
+        "text",
+        "image_url",
+        "image_url",
+    ]
+    with pytest.raises(PeerError) as caught:
+        plan.work.fitted(Capabilities())
+    assert caught.value.fault.param == "images[0]"
+    assert caught.value.fault.message.startswith("images[0] ")
+    assert refused(images=[PICTURE, "!"]) == ("invalid_request", "images[1]")
+
+
+def test_the_empty_and_the_neutral_are_nothing() -> None:
+    plain = engine(ask().plan)
+    neutral = {"suffix": "", "template": "", "context": [], "system": "", "raw": False, "images": []}
+    assert engine(ask(**neutral).plan) == plain
+    assert engine(ask(**dict.fromkeys(neutral)).plan) == plain
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("raw", True, "unsupported"),
+        ("suffix", "x", "unsupported"),
+        ("template", "{{ .Prompt }}", "unsupported"),
+        ("context", [1, 2], "unsupported"),
+        ("context", "x", "invalid_request"),
+        ("raw", "x", "invalid_request"),
+        ("prompt", 3, "invalid_request"),
+        ("system", [], "invalid_request"),
+        ("images", "x", "invalid_request"),
+        ("format", "xml", "invalid_request"),
+    ],
+)
+def test_what_cannot_be_is_named(field: str, value: object, code: str) -> None:
+    assert refused(**{field: value}) == (code, field)
+
+
+@pytest.mark.parametrize(("keep_alive", "reason"), [(None, "load"), ("1m", "load"), (0, "unload")])
+def test_without_a_prompt_the_model_is_loaded_or_unloaded(keep_alive: Any, reason: str) -> None:
+    for prompt in ("", None):
+        found = ask(prompt=prompt, keep_alive=keep_alive, images=[])
+        assert found.unload == (reason == "unload")
+        assert found.plan.work.choices == 0
+        last = json.loads(found.plan.output(Identity("", "m", 0)).close(total_usage([]), Spent()))
+        assert (last["response"], last["done_reason"]) == ("", reason)
+
+
+def test_an_image_alone_is_a_question() -> None:
+    assert ask(prompt="", images=[PICTURE]).plan.work.choices == 1
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "model",
+                "prompt",
+                "system",
+                "images",
+                "suffix",
+                "template",
+                "context",
+                "raw",
+                "think",
+                "options",
+            ]
+        ),
+        VALUES,
+    )
+)
+def test_any_body_is_understood_or_refused_by_name(fields: dict[str, Any]) -> None:
+    try:
+        found = generate_asked(json.dumps(fields).encode())
+    except PeerError as error:
+        param = error.fault.param
+        assert param is not None
+        assert param.partition(".")[0].partition("[")[0] in fields
+        return
+    if found.plan.work.choices:
+        engine(found.plan)
