@@ -19,6 +19,7 @@ FOREVER: Final = -1.0
 _DURATION: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|[hms]))+")
 _DURATION_PART: Final = re.compile(r"([0-9.]+)(ms|[hms])")
 _UNIT_MS: Final = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_SEGMENT: Final = re.compile(r"[A-Za-z0-9._~-]+")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,12}")
 
 
@@ -147,6 +148,30 @@ def names() -> Kind[tuple[str, ...]]:
             raise ValueError(error.fault.message) from None
 
     return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,), "NAMES")
+
+
+def items(parse_item: Callable[[str], str], allowed: str, metavar: str) -> Kind[tuple[str, ...]]:
+    """Several values of one sort, each once, in the order given. ``parse_item`` raises `ValueError`."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(parse_item(item) for item in split_list(text)))
+
+    return Kind(parse, allowed, ",".join, (list,), metavar)
+
+
+def _parse_mount(text: str) -> str:
+    parts = [part for part in text.split("/") if part]
+    if not all(_SEGMENT.fullmatch(part) and part.strip(".") for part in parts) or parts[:1] in (
+        ["v1"],
+        ["api"],
+    ):
+        raise ValueError("not a path to mount at")
+    return "".join(f"/{part}" for part in parts)
+
+
+def mount() -> Kind[str]:
+    """A URL path that something is mounted at, without a slash at its end; empty means the root."""
+    return Kind(_parse_mount, "a path such as /relay, not below /v1 or /api", metavar="PATH")
 
 
 def listen() -> Kind[Listen]:

@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 from relaydesk.config import kinds
 from relaydesk.config.kinds import Kind
 from relaydesk.config.listen import Listen
+from relaydesk.core.access.origins import parse_origin
+from relaydesk.core.access.proxies import parse_network
 
 T = TypeVar("T")
 PREFIX: Final = "RELAY_"
@@ -121,6 +123,32 @@ class Settings:
         kinds.integer(0, 1024), "0", "Engine threads; 0 means one less than the cores, at least 1."
     )
     queue: int = row(kinds.integer(1, 100_000), "512", "Requests that may wait for one model.", reload=True)
+    path_prefix: str = row(
+        kinds.mount(), "", "Path at which a reverse proxy mounts the hub; it is served without it too."
+    )
+    trusted_proxies: tuple[str, ...] = row(
+        kinds.items(
+            parse_network,
+            "addresses and networks such as 127.0.0.1,10.0.0.0/8 with commas between them",
+            "NETS",
+        ),
+        "",
+        "Reverse proxies whose `X-Forwarded-For` and `Forwarded` headers are believed.",
+    )
+    hosts: tuple[str, ...] = row(
+        kinds.names(),
+        "",
+        "More names that a hub on a loopback address answers to, such as a local proxy's public name.",
+    )
+    origins: tuple[str, ...] = row(
+        kinds.items(
+            parse_origin,
+            "origins such as https://chat.example.org or http://*.lan:* with commas between them",
+            "ORIGINS",
+        ),
+        "",
+        "More web origins whose pages may use the hub with a key; pages of this machine always may.",
+    )
     max_body_mb: int = row(kinds.integer(1, 1024, " of MiB"), "8", "Largest request body in MiB.")
     log_level: str = row(
         kinds.choice("debug", "info", "warning", "error"),

@@ -38,7 +38,7 @@ ERRORS: Final[dict[str, Rule]] = {
     "unsupported": Rule(400, 2, _INVALID),
     "invalid_api_key": Rule(401, 4, "authentication_error"),
     "refused": Rule(403, 4, "permission_error"),
-    "host_not_allowed": Rule(403, 4, "permission_error"),
+    "host_not_allowed": Rule(403, 1, "permission_error"),
     "not_found": Rule(404, 1, _INVALID),
     "model_not_found": Rule(404, 1, _INVALID),
     "key_not_found": Rule(404, 1, _INVALID),

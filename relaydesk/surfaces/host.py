@@ -29,6 +29,7 @@ from relaydesk.engine.tls.context import silence_undecodable_names
 from relaydesk.engine.tls.listener import Listener, serve_tls
 from relaydesk.surfaces.control.server import ControlServer
 from relaydesk.surfaces.public.app import make_app
+from relaydesk.surfaces.public.exposure import exposure_of
 from relaydesk.surfaces.public.sockets import bind
 from relaydesk.surfaces.public.state import Hub
 
@@ -141,6 +142,7 @@ class Host:
             rng=node.rng,
             heartbeat_s=lambda: node.loaded.settings.heartbeat,
             max_body=settings.max_body_mb * MIB,
+            exposure=exposure_of(settings),
         )
         port = sockets[0].getsockname()[1]
         self._runner = web.AppRunner(

@@ -90,3 +90,26 @@ def test_choice_is_case_blind() -> None:
     assert kind.allowed == "auto, on or off"
     with pytest.raises(ValueError, match="one of them"):
         kind.parse("yes")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("", ""), ("/", ""), ("relay", "/relay"), ("/a//b/", "/a/b"), ("/v1x", "/v1x")]
+)
+def test_mounts(text: str, kept: str) -> None:
+    assert kinds.mount().parse(text) == kept
+    assert kinds.mount().parse(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "text", ["/v1", "/api/x", "/a b", "/a?b", "/..", "/a/./b", "/a%2f", "/é", "https://x"]
+)
+def test_mounts_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a path"):
+        kinds.mount().parse(text)
+
+
+def test_items_are_kept_once_and_in_order() -> None:
+    kind = kinds.items(str.lower, "words", "WORDS")
+    assert kind.parse("B, a  b") == ("b", "a")
+    assert kind.show(("b", "a")) == "b,a"
+    assert kind.parse("") == ()

@@ -11,9 +11,12 @@ from typing import Any, Self
 import aiohttp
 from aiohttp import web
 
+from relaydesk.core.access.exposure import Exposure
 from relaydesk.core.events import Event
 from relaydesk.core.pool.model import ModelSpec
+from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.access.keys import Authenticator
+from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.gateway.journal import Journal
@@ -23,9 +26,12 @@ from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import Entry, Registry
 from relaydesk.engine.pool.views import models_view
 from relaydesk.store.db import Database
+from relaydesk.store.keys import KeysRepo
 from relaydesk.store.measured import MeasuredRepo
 from relaydesk.store.models import ModelsRepo
 from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.usage import UsageRepo
+from relaydesk.store.usage_log import UsageLog
 from relaydesk.surfaces.public.app import make_app
 from relaydesk.surfaces.public.state import Hub
 from tests.support import gguf_builder
@@ -41,7 +47,14 @@ class ScriptedHub:
     ``memory_mib`` is the machine's pretended memory: a model of `add` needs `NEED_MIB` of it.
     """
 
-    def __init__(self, directory: Path, *, memory_mib: int | None = 10_000, max_body: int = 8 * MIB) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        memory_mib: int | None = 10_000,
+        max_body: int = 8 * MIB,
+        exposure: Exposure | None = None,
+    ) -> None:
         self.dir = directory
         self.clock = SystemClock()
         self.bus = Bus()
@@ -59,13 +72,19 @@ class ScriptedHub:
         self.journal = Journal(self.clock, self.bus)
         self.gateway = Gateway(self.pool, self.journal, self.clock, SystemRng(), lambda: self.accepting)
         secrets = FileSecrets(directory)
-        self.authenticator = Authenticator.open(KEY, secrets, self.clock, SystemRng(), self.bus)
+        usage = UsageRepo(self.database), UsageLog(directory / "usage.log")
+        self.quotas = Quotas(*usage, self.clock, "boot", lambda _: None)
+        self.ring = KeyRing(KeysRepo(self.database), self.quotas, self.clock, SystemRng(), self.bus)
+        self.authenticator = Authenticator.open(KEY, self.ring, secrets, self.clock, SystemRng(), self.bus)
         self.max_body = max_body
+        self.exposure = exposure or Exposure()
         self.url = ""
 
     async def __aenter__(self) -> Self:
         await self.database.open()
         await self.registry.open()
+        await self.quotas.open()
+        await self.ring.open()
         hub = Hub(
             gateway=self.gateway,
             models=lambda: models_view(self.pool, self.journal),
@@ -75,6 +94,7 @@ class ScriptedHub:
             rng=SystemRng(),
             heartbeat_s=lambda: self.heartbeat_s,
             max_body=self.max_body,
+            exposure=self.exposure,
         )
         self._runner = web.AppRunner(
             make_app(hub),
@@ -98,6 +118,7 @@ class ScriptedHub:
         self._server.close()
         await self._runner.cleanup()
         await self.pool.close()
+        await self.quotas.close()
         await self.database.close()
 
     def file(self, name: str = "tiny") -> Path:

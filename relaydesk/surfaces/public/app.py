@@ -10,8 +10,10 @@ from aiohttp import web
 from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.gateway.work import Plan
 from relaydesk.surfaces.public.body import answer_expect
+from relaydesk.surfaces.public.cors import mark, with_preflight
 from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.health import healthz, readyz
+from relaydesk.surfaces.public.host_check import with_host
 from relaydesk.surfaces.public.malformed import hide_versions, server_logger
 from relaydesk.surfaces.public.middleware import with_errors, with_key
 from relaydesk.surfaces.public.models import list_models, show_model
@@ -28,6 +30,8 @@ def route_table() -> web.UrlDispatcher:
     """Every route by its canonical path; the other spellings of each follow from it."""
     table = web.UrlDispatcher()
     table.add_get("/healthz", healthz)
+    table.add_get("/health", healthz)
+    table.add_get("/v1/health", healthz)
     table.add_get("/readyz", readyz)
     table.add_get("/v1/models", list_models)
     table.add_get("/v1/models/{id:.+}", show_model)
@@ -40,11 +44,12 @@ def make_app(hub: Hub) -> web.Application:
     """The application that the hub listener serves."""
     hide_versions()
     app = web.Application(
-        middlewares=[with_errors, with_key],
+        middlewares=[with_errors, with_host, with_preflight, with_key],
         client_max_size=hub.max_body,
         # Bodies are decompressed by `read_body`, bounded and off the loop; aiohttp would do neither.
         handler_args={"logger": server_logger(), "auto_decompress": False},
     )
     app[HUB] = hub
-    app.router.register_resource(AnyPath(route_table(), "", answer_expect))
+    app.on_response_prepare.append(mark)
+    app.router.register_resource(AnyPath(route_table(), hub.exposure.prefix, answer_expect))
     return app

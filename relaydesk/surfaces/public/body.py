@@ -14,6 +14,10 @@ from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.state import HUB
 
 _ENCODINGS: Final = frozenset({"", "gzip", "deflate"})
+# A body has this long, and a second more for each so many bytes that came: a slow line gets its 8 MiB
+# through, and one that sends a byte now and then holds its connection for half a minute.
+GRACE_S: float = 30.0
+BYTES_A_SECOND: Final = 16 * 1024
 # Nobody sends more than a few. What is left is copied for each, so that hundreds of thousands of empty
 # members, which fit into one body, would take hours.
 _MEMBERS: Final = 64
@@ -48,19 +52,44 @@ def check_encoding(request: web.Request) -> str:
 
 
 async def read_body(request: web.Request, limit: int) -> bytes:
-    """The whole body, decompressed, at most ``limit`` bytes of it."""
+    """The whole body, decompressed, at most ``limit`` bytes of it.
+
+    Raises `PeerError` ``request_too_large``, ``request_timeout``, ``unsupported_media_type``, or
+    ``invalid_request`` where it is damaged.
+    """
     check_declared(request, limit)
     encoding = check_encoding(request)
     try:
-        body = await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise too_large(limit) from None
+        body = await _receive(request, limit)
     except web.RequestPayloadError:
         raise _damaged() from None
     if encoding and body:
         # Some kilobytes can unfold into the whole limit: that takes tens of milliseconds.
         return await asyncio.to_thread(_unfold, body, encoding, limit)
     return body
+
+
+async def _receive(request: web.Request, limit: int) -> bytes:
+    """The body as it comes over the wire."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    # Else it is taken in pieces of 64 KiB, with the connection paused between them.
+    request.content.set_read_chunk_size(limit)
+    body = bytearray()
+    try:
+        async with asyncio.timeout_at(began + GRACE_S) as timer:
+            while piece := await request.content.readany():
+                body += piece
+                if len(body) > limit:
+                    raise too_large(limit)
+                timer.reschedule(began + GRACE_S + len(body) / BYTES_A_SECOND)
+    except TimeoutError:
+        raise PeerError(
+            "request_timeout",
+            f"the request body did not come in time: {len(body)} bytes in {loop.time() - began:.0f} s",
+            "send it at once",
+        ) from None
+    return bytes(body)
 
 
 def _unfold(body: bytes, encoding: str, limit: int) -> bytes:

@@ -1,39 +1,42 @@
 """What holds for every public route: an id, a key, and errors in the dialect's shape.
 
-Order, outermost first: request id and errors, then the key. Only ``/healthz`` and ``/readyz`` answer
-without a key; an unknown path answers 401 first, so that a stranger learns nothing about what exists.
+Order, outermost first: request id and errors, the name the hub was called by, preflights, then the key. Only
+`OPEN_PATHS` answer without a key; an unknown path answers 401 first, so that a stranger learns nothing about
+what exists.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
 
 from relaydesk.core.access.credentials import presented, unauthorized
+from relaydesk.core.access.proxies import client_of
 from relaydesk.core.errors import Fault, FaultError
 from relaydesk.core.gateway.dialect import dialect_reply
 from relaydesk.core.ids import accept_request_id, new_request_id
 from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.routing import path_of
-from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID
+from relaydesk.surfaces.public.state import CALLER, CLIENT, HUB, REQUEST_ID, Handler
 
 _log: Final = logging.getLogger(__name__)
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/health", "/v1/health"})
 
 
 @web.middleware
 async def with_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give the request its id and turn whatever is raised into one JSON error."""
+    """Give the request its id and its client, and turn whatever is raised into one JSON error."""
+    hub = request.app[HUB]
     given = accept_request_id(request.headers.get("x-request-id"))
-    request[REQUEST_ID] = given or new_request_id(request.app[HUB].rng)
+    request[REQUEST_ID] = given or new_request_id(hub.rng)
+    request[CLIENT] = client_of(
+        request.remote or "", request.scheme, request.headers.items(), hub.exposure.proxies
+    )
     try:
-        response = await handler(request)
+        return await handler(request)
     except FaultError as error:
         return error_response(request, error.fault)
     except web.HTTPException as error:
@@ -46,9 +49,6 @@ async def with_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     except Exception:
         _log.exception("request %s failed inside relaydesk", request[REQUEST_ID])
         return error_response(request, internal_fault(request[REQUEST_ID]))
-    if not response.prepared:
-        response.headers["x-request-id"] = request[REQUEST_ID]
-    return response
 
 
 @web.middleware
@@ -57,19 +57,17 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
     if path_of(request) in OPEN_PATHS:
         return await handler(request)
     candidates = presented(request.headers.items())
-    name = request.app[HUB].authenticator.check(candidates)
-    if name is None:
+    caller = request.app[HUB].authenticator.check(candidates)
+    if caller is None:
         raise unauthorized(candidates)
-    request[KEY_NAME] = name
+    request[CALLER] = caller
     return await handler(request)
 
 
 def error_response(request: web.Request, fault: Fault) -> web.Response:
     """A fault as the dialect of the request's path says it."""
     reply = dialect_reply(path_of(request), fault)
-    response = web.Response(
-        status=reply.status, body=reply.body, headers={**reply.headers, "x-request-id": request[REQUEST_ID]}
-    )
+    response = web.Response(status=reply.status, body=reply.body, headers=reply.headers)
     if request.can_read_body:
         # The rest of the body will not be read: say so instead of draining megabytes.
         response.force_close()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from aiohttp import web
 
+from relaydesk.core.access.caller import Caller
+from relaydesk.core.access.exposure import Exposure
+from relaydesk.core.access.proxies import Client
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.view.sections import ModelsView
 from relaydesk.engine.access.keys import Authenticator
@@ -30,8 +33,13 @@ class Hub:
     rng: Rng
     heartbeat_s: Callable[[], float]
     max_body: int
+    exposure: Exposure = field(default_factory=Exposure)
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 HUB: Final = web.AppKey("hub", Hub)
-KEY_NAME: Final = web.RequestKey("key_name", str)
+CALLER: Final = web.RequestKey("caller", Caller)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
+CLIENT: Final = web.RequestKey("client", Client)

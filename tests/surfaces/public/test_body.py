@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from relaydesk.surfaces.public import body as body_module
 from tests.support.raw_http import RawClient, Reply
+from tests.support.scripted_engine import Script
 from tests.support.scripted_hub import KEY, MIB, ScriptedHub
 
 CHAT = "/v1/chat/completions"
@@ -140,6 +142,68 @@ async def test_whoever_may_go_on_is_told_so(hub: ScriptedHub) -> None:
         assert (await client.reply(within=1)).status == 100
         client.send(GOOD)
         assert (await client.reply()).status == 200
+
+
+async def test_a_body_that_trickles_in_is_given_up(hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_module, "GRACE_S", 0.3)
+    for headers in ({"Content-Length": "1000"}, {"Transfer-Encoding": "chunked"}):
+        async with RawClient(hub.port, KEY) as client:
+            client.head("POST", CHAT, headers)
+            trickle = asyncio.create_task(drip(client, chunked="Transfer-Encoding" in headers))
+            reply = await client.reply()
+            trickle.cancel()
+        assert (reply.status, reply.code) == (408, "request_timeout")
+        assert reply.headers["connection"] == "close"
+    assert hub.journal.requests_total == 0
+
+
+async def drip(client: RawClient, chunked: bool) -> None:
+    while True:
+        client.chunk(b"x") if chunked else client.send(b"x")
+        await asyncio.sleep(0.02)
+
+
+async def test_a_slow_line_that_keeps_up_gets_its_body_through(
+    hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice the grace, at twice the least rate."""
+    monkeypatch.setattr(body_module, "GRACE_S", 0.3)
+    monkeypatch.setattr(body_module, "BYTES_A_SECOND", 10_000)
+    body = padded(12_000)
+    async with RawClient(hub.port, KEY) as client:
+        client.head("POST", CHAT, {"Content-Length": str(len(body))})
+        for start in range(0, len(body), 1000):
+            client.send(body[start : start + 1000])
+            await asyncio.sleep(0.05)
+        assert (await client.reply()).status == 200
+
+
+async def test_who_ends_its_sending_side_counts_as_gone(hub: ScriptedHub) -> None:
+    """Else nobody who closes a connection could be told from one who still listens, and slots stay taken."""
+    await hub.warm()
+    hub.starter.reply = lambda _: Script([asyncio.Event()])
+    async with RawClient(hub.port, KEY) as client:
+        client.head("POST", CHAT, {"Content-Length": str(len(GOOD))})
+        client.send(GOOD)
+        await hub.until(lambda: hub.starter.open == 1)
+        client.writer.write_eof()
+        await hub.idle()
+
+
+async def test_an_upgrade_that_is_not_made_leaves_the_request_as_it_is(hub: ScriptedHub) -> None:
+    """Clients on the JVM offer HTTP/2 with a body (B10)."""
+    offer = {
+        "Connection": "Upgrade, HTTP2-Settings",
+        "Upgrade": "h2c",
+        "HTTP2-Settings": "AAMAAABkAARAAAAAAAIAAAAA",
+    }
+    async with RawClient(hub.port, KEY) as client:
+        for _ in range(2):
+            client.head("POST", CHAT, {"Content-Length": str(len(GOOD)), **offer})
+            client.send(GOOD)
+            reply = await client.reply()
+            assert (reply.status, reply.json["object"]) == (200, "chat.completion")
+            assert "upgrade" not in reply.headers
 
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

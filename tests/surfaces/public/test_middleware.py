@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import base64
+import ipaddress
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from relaydesk.core.access.exposure import Exposure
+from relaydesk.core.access.proxies import Client
+from relaydesk.surfaces.public import app as app_module
 from relaydesk.surfaces.public import models as models_route
+from relaydesk.surfaces.public.state import CLIENT, Handler
 from tests.support.raw_http import RawClient
 from tests.support.scripted_hub import KEY, ScriptedHub
 
@@ -83,7 +90,7 @@ async def test_a_refusal_tells_a_missing_key_from_a_wrong_one(
 
 
 async def test_health_needs_no_key(hub: ScriptedHub) -> None:
-    for path in ("/healthz", "/readyz", "/%68ealthz"):
+    for path in ("/healthz", "/readyz", "/%68ealthz", "/health", "/v1/health", "/healthz/"):
         async with RawClient(hub.port, None) as client:
             client.head("GET", path)
             reply = await client.reply()
@@ -151,3 +158,39 @@ async def test_a_failure_of_ours_says_nothing_of_it(
         # The connection goes on.
         client.head("GET", "/healthz")
         assert (await client.reply()).status == 200
+
+
+async def test_who_asks_is_known_behind_a_proxy_that_the_operator_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Client] = []
+
+    @web.middleware
+    async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
+        seen.append(request[CLIENT])
+        return await handler(request)
+
+    monkeypatch.setattr(app_module, "with_key", note)
+    forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    for proxies in ((), (ipaddress.ip_network("127.0.0.0/8"),)):
+        async with (
+            ScriptedHub(tmp_path, exposure=Exposure(proxies=proxies)) as running,
+            running.session.get(f"{running.url}/v1/models", headers=forged) as reply,
+        ):
+            assert reply.status == 200
+    assert seen == [Client("127.0.0.1", "http"), Client("203.0.113.9", "https", "127.0.0.1")]
+
+
+async def test_a_mounted_hub_is_served_with_its_prefix_and_without(tmp_path: Path) -> None:
+    async with ScriptedHub(tmp_path, exposure=Exposure(prefix="/at/home")) as running:
+        for path, key, status in (
+            ("/at/home/v1/models", KEY, 200), ("/at/home/models", KEY, 200), ("/v1/models", KEY, 200),
+            ("/at/home/healthz", None, 200), ("/at/home/v1/models", None, 401),
+            ("/at/homely/models", KEY, 404),
+        ):  # fmt: skip
+            async with RawClient(running.port, key) as client:
+                client.head("GET", path)
+                assert (await client.reply()).status == status, path
+        async with RawClient(running.port, None) as client:
+            client.head("GET", "/at/home/api/tags")
+            assert isinstance((await client.reply()).json["error"], str)

@@ -1,0 +1,54 @@
+"""Pages in a browser: the one question they ask without a key, and what lets them read an answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from relaydesk.core.access.cors import preflight, shared
+from relaydesk.surfaces.public.state import HUB, REQUEST_ID, Handler
+
+_PRIVATE_NETWORK: Final = "Access-Control-Request-Private-Network"
+_ASKED: Final = ", ".join(
+    (hdrs.ACCESS_CONTROL_REQUEST_METHOD, hdrs.ACCESS_CONTROL_REQUEST_HEADERS, _PRIVATE_NETWORK)
+)
+
+
+@web.middleware
+async def with_preflight(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer a preflight of an allowed origin, whatever the path: browsers send none of them with a key.
+
+    Every other request, a preflight of a foreign origin among them, goes on to the key.
+    """
+    method = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_METHOD)
+    if request.method != hdrs.METH_OPTIONS or method is None or not (origin := allowed_origin(request)):
+        return await handler(request)
+    return web.Response(
+        status=204,
+        headers={
+            "Vary": _ASKED,
+            **preflight(
+                origin,
+                method,
+                request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, ""),
+                private_network=request.headers.get(_PRIVATE_NETWORK) == "true",
+            ),
+        },
+    )
+
+
+async def mark(request: web.Request, response: web.StreamResponse) -> None:
+    """What every answer carries, streams and errors among them: its id, and who may read it."""
+    if identity := request.get(REQUEST_ID):
+        response.headers["x-request-id"] = identity
+    vary = response.headers.get(hdrs.VARY)
+    response.headers[hdrs.VARY] = f"{vary}, {hdrs.ORIGIN}" if vary else hdrs.ORIGIN
+    if origin := allowed_origin(request):
+        response.headers.update(shared(origin))
+
+
+def allowed_origin(request: web.Request) -> str:
+    """The origin of the asking page as its browser wrote it; empty where there is none or it is foreign."""
+    origin = request.headers.get(hdrs.ORIGIN, "")
+    return origin if origin and request.app[HUB].exposure.origins.allows(origin) else ""
