@@ -50,6 +50,11 @@ class Paths:
         return Path("/tmp") / f"{APP}-{os.getuid()}" / name
 
     @property
+    def usage_log(self) -> Path:
+        """What requests used, before the database has it."""
+        return self.state / "usage.log"
+
+    @property
     def database(self) -> Path:
         """The SQLite file."""
         return self.state / "relaydesk.db"

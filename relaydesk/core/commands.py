@@ -130,6 +130,43 @@ class RotateDefaultKey(Command, frozen=True):
     help: ClassVar[str] = "replace the default key"
 
 
+class AddKey(Command, frozen=True):
+    """Make a named key; the outcome's ``key`` is its secret, which is shown nowhere again.
+
+    ``settings``: ``tokens_per_day``, ``max_concurrency``, ``requests_per_minute`` (0: no limit), ``models``
+    (empty: all), ``expires_ms`` (0: never), ``in_path``.
+    """
+
+    help: ClassVar[str] = "make a key of its own name and limits; its secret is shown once"
+    name: str
+    settings: dict[str, Any] = {}
+
+
+class SetKey(Command, frozen=True):
+    """Change settings of a named key (see `AddKey`); they hold from the next request on."""
+
+    help: ClassVar[str] = "change a key's limits, models or expiry"
+    name: str
+    settings: dict[str, Any]
+
+
+class RemoveKey(Command, frozen=True):
+    """Revoke a named key: it opens nothing from now on; its running requests end in peace."""
+
+    danger: ClassVar[str] = "the key: every client that uses it gets 401 from now on"
+    help: ClassVar[str] = "revoke a key at once; its running requests end in peace"
+    name: str
+
+
+class ShowUsage(Command, frozen=True):
+    """What a key used, by day (UTC). ``since_day`` is in days since 1970."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "what a key used, by day"
+    name: str
+    since_day: int = 0
+
+
 class RenewCa(Command, frozen=True):
     """Replace the hub's certificate authority."""
 
@@ -170,6 +207,10 @@ AnyCommand = (
     | ShowRequest
     | ShowDefaultKey
     | RotateDefaultKey
+    | AddKey
+    | SetKey
+    | RemoveKey
+    | ShowUsage
     | RenewCa
     | ShowConfig
     | Reload

@@ -21,7 +21,11 @@ from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
 from relaydesk.core.view.sections import MetaView, Phase
+from relaydesk.engine.access.boot import boot_name
+from relaydesk.engine.access.key_commands import KeyCommands
+from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.access.keys import Authenticator
+from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.dispatch import Dispatcher
@@ -49,11 +53,14 @@ from relaydesk.engine.tls.service import TlsService, Topic
 from relaydesk.engine.watch import WatchHub
 from relaydesk.store.db import Database
 from relaydesk.store.files import private_dir
+from relaydesk.store.keys import KeysRepo
 from relaydesk.store.lock import StateLock
 from relaydesk.store.measured import MeasuredRepo
 from relaydesk.store.meta import KEY_SHOWN, NODE_ID, MetaRepo
 from relaydesk.store.models import ModelsRepo
 from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.usage import UsageRepo
+from relaydesk.store.usage_log import UsageLog
 
 _log: Final = logging.getLogger(__name__)
 
@@ -110,6 +117,10 @@ class Node:
         self.pool = Pool(
             self.registry, starter, loaded.settings.host_memory_mb, self._limits, clock, self.bus
         )
+        self.quotas = Quotas(
+            UsageRepo(self._database), UsageLog(paths.usage_log), clock, boot_name(), self._usage_alert
+        )
+        self.ring = KeyRing(KeysRepo(self._database), self.quotas, clock, rng, self.bus)
         self.gateway = Gateway(self.pool, self.journal, clock, rng, self.accepting)
         self.health = Health(self.journal, self.lag, self.pool, self.bus)
         self.projector = Projector(
@@ -160,8 +171,10 @@ class Node:
         self._meta = meta
         await asyncio.to_thread(self._secrets.prepare)
         self.authenticator = await asyncio.to_thread(
-            Authenticator.open, settings.api_key, self._secrets, self.clock, self.rng, self.bus
+            Authenticator.open, settings.api_key, self.ring, self._secrets, self.clock, self.rng, self.bus
         )
+        await self.quotas.open()
+        await self.ring.open()
         if settings.tls_on:
             self.tls = self._make_tls()
             await asyncio.to_thread(self.tls.prepare)
@@ -183,10 +196,11 @@ class Node:
             self.clock,
             self._environ,
         ).register(self.dispatcher)
+        KeyCommands(self.ring, self.quotas, self.clock).register(self.dispatcher)
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:
             _log.warning("%s", warning)
-        for service in (self.watch_hub, self.lag, self.health, Watchdog(self.pool)):
+        for service in (self.watch_hub, self.lag, self.health, self.quotas, Watchdog(self.pool)):
             self.supervisor.add(service)
         if self.tls is not None:
             self.supervisor.add(_Certificates(self.tls))
@@ -245,6 +259,7 @@ class Node:
         await self._jobs.close()
         await self._pulls.close()
         await self.pool.close()
+        await self.quotas.close()
         await self._database.close()
         self._lock.release()
 
@@ -286,6 +301,13 @@ class Node:
         return TlsService(
             self.paths.state, None, names, settings.tls_cert, settings.tls_key, self.clock, self._tls_alert
         )
+
+    def _usage_alert(self, sentence: str) -> None:
+        if sentence:
+            hint = "until then a restart forgets what keys have used since"
+            self.alerts.raise_alert("usage_not_kept", sentence, hint, severity="error")
+        else:
+            self.alerts.clear("usage_not_kept")
 
     def _tls_alert(self, topic: Topic, sentence: SafeText) -> None:
         if topic == "unknown-name":

@@ -105,7 +105,7 @@ class WorkerView(msgspec.Struct, frozen=True):
     restarts: int = 0
 
 
-class RequestView(msgspec.Struct, frozen=True):
+class RequestView(msgspec.Struct, frozen=True, gc=False):
     """One request's life. A duration is None until that step is over."""
 
     id: str
@@ -138,12 +138,26 @@ class RequestsView(msgspec.Struct, frozen=True):
 
 
 class KeyView(msgspec.Struct, frozen=True):
-    """A key by name; ``fingerprint`` is the start of its SHA-256."""
+    """A key by name; ``fingerprint`` is the start of its SHA-256.
+
+    A limit of 0 is none; ``models`` empty means all; ``expires_at_ms`` 0 means never. Tokens are of today
+    (UTC), ``reserved`` those set aside for running requests; ``minute_used`` requests of the last 60 seconds.
+    """
 
     name: str
     fingerprint: str
     source: str
     created_at_ms: int = 0
+    tokens_per_day: int = 0
+    max_concurrency: int = 0
+    requests_per_minute: int = 0
+    models: tuple[str, ...] = ()
+    expires_at_ms: int = 0
+    in_path: bool = False
+    used: int = 0
+    reserved: int = 0
+    running: int = 0
+    minute_used: int = 0
 
 
 class KeysView(msgspec.Struct, frozen=True):

@@ -7,25 +7,29 @@ when an operator asks to see it.
 from __future__ import annotations
 
 import asyncio
+import hmac
 from collections.abc import Sequence
-from typing import Final
 
-from relaydesk.core.access.compare import digest, matches
+from relaydesk.core.access.caller import DEFAULT_CALLER, Caller
+from relaydesk.core.access.compare import digest
 from relaydesk.core.access.default_key import SECRET_NAME, DefaultKey, default_key, make_key
+from relaydesk.core.access.key import DEFAULT_KEY
 from relaydesk.core.errors import LocalError
 from relaydesk.core.events import KeysChanged
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.view.sections import KeysView, KeyView
+from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.bus import Bus
 from relaydesk.store.secrets import FileSecrets
 
-DEFAULT_NAME: Final = "default"
-
 
 class Authenticator:
-    """Knows the default key."""
+    """Knows the default key and, by its ``ring``, the named ones."""
 
-    def __init__(self, key: DefaultKey, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus) -> None:
+    def __init__(
+        self, key: DefaultKey, ring: KeyRing, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus
+    ) -> None:
+        self.ring = ring
         self._secrets = secrets
         self._clock = clock
         self._rng = rng
@@ -35,7 +39,9 @@ class Authenticator:
         self._take(key)
 
     @classmethod
-    def open(cls, given: str, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus) -> Authenticator:
+    def open(
+        cls, given: str, ring: KeyRing, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus
+    ) -> Authenticator:
         """Use the given key, the stored one, or make, store and keep a new one.
 
         Raises `EnvError` ``secret_failed`` where the store cannot be read or written.
@@ -44,18 +50,29 @@ class Authenticator:
         key = default_key(given, stored, rng)
         if key.created:
             secrets.put(SECRET_NAME, key.secret)
-        return cls(key, secrets, clock, rng, bus)
+        return cls(key, ring, secrets, clock, rng, bus)
 
     @property
     def given(self) -> bool:
         """Whether the default key comes from a setting: then its owner knows it."""
         return self._key.given
 
-    def check(self, presented: Sequence[str]) -> str | None:
-        """The name of the first key among those `presented` by a request, or None."""
-        # A comparison is made in every case, so that a missing key takes as long as a wrong one.
-        opens = [matches(key, self._digest) for key in presented or ("",)]
-        return DEFAULT_NAME if presented and any(opens) else None
+    def check(self, presented: Sequence[str]) -> Caller | None:
+        """Who asks, by the first key among those `presented` that opens; None where none does.
+
+        Each costs the same, whether it opens or not: its digest, one lookup with one comparison, and one
+        comparison with the default key's. Without any, an empty one is looked at.
+        """
+        found: Caller | None = None
+        for key in presented or ("",):
+            hashed = digest(key)
+            spec = self.ring.find(hashed)
+            default = hmac.compare_digest(hashed, self._digest)
+            if found is None and default:
+                found = DEFAULT_CALLER
+            elif found is None and spec is not None and not spec.in_path:
+                found = Caller(spec.name, spec.id, spec)
+        return found if presented else None
 
     def secret(self) -> str:
         """The default key itself, for an operator who asked for it."""
@@ -83,9 +100,10 @@ class Authenticator:
         return secret
 
     def view(self) -> KeysView:
-        """The keys by name."""
+        """The default key, then the named ones by name."""
         source = "RELAY_API_KEY" if self._key.given else "state directory"
-        return KeysView((KeyView(DEFAULT_NAME, self._key.fingerprint, source, self._since_ms),))
+        default = KeyView(DEFAULT_KEY, self._key.fingerprint, source, self._since_ms)
+        return KeysView((default, *self.ring.views()))
 
     def _take(self, key: DefaultKey) -> None:
         self._key = key

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Final
 
 from relaydesk.core.errors import Fault, FaultError, PeerError
@@ -25,6 +25,7 @@ from relaydesk.engine.tasks import spawn
 
 # Frames of all choices together that may wait for a slow client.
 MERGE_LIMIT: Final = 64
+CHOICES_AT_ONCE: Final = 16
 
 _INTERNAL: Final = Fault("internal_error", "relaydesk failed on this request", "look for it in the hub's log")
 _GONE: Final = Fault("client_closed", "the client left before the answer was complete")
@@ -34,11 +35,20 @@ class Run:
     """One checked request. Use `frames` or `whole`, once.
 
     ``warm`` says that its model is loaded, so that an answer is near; ``call_prefix`` begins the ids of tool
-    calls that an engine gave none.
+    calls that an engine gave none; ``keep_alive_s`` is how long the client wants the model kept afterwards.
+    Work without a choice is done once the model is loaded.
     """
 
     def __init__(
-        self, work: Work, output: Output, pool: Pool, record: RequestRecord, *, call_prefix: str, warm: bool
+        self,
+        work: Work,
+        output: Output,
+        pool: Pool,
+        record: RequestRecord,
+        *,
+        call_prefix: str,
+        warm: bool,
+        keep_alive_s: int | None = None,
     ) -> None:
         self.stream = work.stream
         self.output = output
@@ -46,6 +56,9 @@ class Run:
         self.record = record
         self._work = work
         self._pool = pool
+        self._keep_alive_s = keep_alive_s
+        # Of a request with many choices no more wait for slots at once than may have one each.
+        self._turns = asyncio.Semaphore(CHOICES_AT_ONCE)
         self._readers = [work.reader(number, f"{call_prefix}_{number}") for number in range(work.choices)]
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
@@ -54,7 +67,7 @@ class Run:
         Raises `FaultError` where it fails: before the first frame by status, after it in-band.
         """
         try:
-            async with self._pool.lease(self.record.model, self.record) as lease:
+            async with self._lease() as lease:
                 one = len(self._readers) == 1
                 source = self._single(lease) if one else self._merged(lease)
                 async with aclosing(source):
@@ -80,7 +93,7 @@ class Run:
         ``deliver`` is given the answer before the books are closed: the client need not wait for those.
         """
         try:
-            async with self._pool.lease(self.record.model, self.record) as lease:
+            async with self._lease() as lease:
                 answers = [Answer() for _ in self._readers]
                 if len(answers) == 1:
                     await self._collect(lease, 0, answers[0])
@@ -110,6 +123,9 @@ class Run:
     def leave(self) -> None:
         """Nobody wants the answer any more. Does nothing where the run has ended by itself."""
         self.record.finish(_GONE.rule.status, _GONE)
+
+    def _lease(self) -> AbstractAsyncContextManager[Lease]:
+        return self._pool.lease(self.record.model, self.record, self._keep_alive_s)
 
     async def _single(self, lease: Lease) -> AsyncGenerator[bytes, None]:
         reader, say = self._readers[0], self.output.piece
@@ -143,7 +159,8 @@ class Run:
         finally:
             for pump in pumps:
                 pump.cancel()
-            await asyncio.wait(pumps)
+            if pumps:
+                await asyncio.wait(pumps)
 
     async def _pump(self, lease: Lease, number: int, queue: asyncio.Queue[bytes | Exception | None]) -> None:
         reader = self._readers[number]
@@ -176,7 +193,7 @@ class Run:
         Without ``hurry`` the first token is still read when it comes, the others in batches.
         """
         record = self.record
-        async with lease.slots.slot(record.key) as slot:
+        async with self._turns, lease.slots.slot(record.key) as slot:
             if lease.fault is not None:
                 raise _error(lease.fault)
             record.prefill()
@@ -207,14 +224,14 @@ class Run:
                         if tally.exact and tally.finish_reason is not None:
                             return  # all there is to know; the engine's [DONE] says nothing more
             except PeerError as error:
-                raise _error(await lease.why(error.fault)) from error
+                raise _error(self._work.blamed(await lease.why(error.fault))) from error
 
     def _settle(self, lease: Lease) -> Usage:
         tallies: list[Tally] = [reader.tally for reader in self._readers]
         usage = self._work.usage(tallies, cached=lease.extensions)
         self.record.settle(
             prompt=usage.prompt_tokens,
-            cached=tallies[0].cached_tokens if lease.extensions else 0,
+            cached=usage.cached_tokens,
             completion=usage.completion_tokens,
             finish_reasons=[tally.finish_reason or "" for tally in tallies],
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.choose import choose_model
-from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.output import Identity, Output
 from relaydesk.core.gateway.work import Plan
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.gateway.journal import Journal
@@ -34,7 +35,7 @@ class Gateway:
             )
 
     async def open(
-        self, body: bytes, plan_of: Callable[[bytes], Plan], *, route: str, key: str, request_id: str
+        self, body: bytes, plan_of: Callable[[bytes], Plan], *, route: str, caller: Caller, request_id: str
     ) -> Run:
         """Check a request by its dialect's ``plan_of`` and open its run.
 
@@ -47,7 +48,7 @@ class Gateway:
         await self._pool.registry.recheck(name)
         work = plan.work.fitted(self._pool.registry.capabilities(name))
         record = self._journal.open(
-            request_id, model=name, key=key, route=route, stream=work.stream, choices=work.choices
+            request_id, model=name, key=caller.name, route=route, stream=work.stream, choices=work.choices
         )
         try:
             self._pool.check(name)
@@ -57,5 +58,28 @@ class Gateway:
         token = self._rng.token_bytes(12).hex()
         output = plan.output(Identity(token, work.model or name, self._clock.wall_ms()))
         return Run(
-            work, output, self._pool, record, call_prefix=f"call_{token}", warm=self._pool.is_warm(name)
+            work,
+            output,
+            self._pool,
+            record,
+            call_prefix=f"call_{token}",
+            warm=self._pool.is_warm(name),
+            keep_alive_s=plan.keep_alive_s,
         )
+
+    async def unload(self, plan: Plan, *, route: str, caller: Caller, request_id: str) -> Output:
+        """Let go of the plan's model, and what says so. Raises `FaultError`; costs nothing."""
+        self.check_accepting()
+        work = plan.work
+        name = choose_model(work.model, self._pool.registry.names())
+        record = self._journal.open(
+            request_id, model=name, key=caller.name, route=route, stream=work.stream, choices=work.choices
+        )
+        try:
+            await self._pool.let_go(name)
+        except FaultError as error:
+            record.finish(error.fault.rule.status, error.fault)
+            raise
+        finally:
+            record.finish(200)
+        return plan.output(Identity("", work.model or name, self._clock.wall_ms()))

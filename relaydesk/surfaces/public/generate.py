@@ -20,7 +20,7 @@ from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.surfaces.public.body import read_body
 from relaydesk.surfaces.public.middleware import internal_fault
-from relaydesk.surfaces.public.state import HUB, KEY_NAME, REQUEST_ID, Hub
+from relaydesk.surfaces.public.state import CALLER, HUB, REQUEST_ID, Hub
 
 _log: Final = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def generation(
         hub = request.app[HUB]
         body = await read_body(request, hub.max_body)
         run = await hub.gateway.open(
-            body, plan_of, route=route, key=request[KEY_NAME], request_id=request[REQUEST_ID]
+            body, plan_of, route=route, caller=request[CALLER], request_id=request[REQUEST_ID]
         )
         return await answer(request, run)
 

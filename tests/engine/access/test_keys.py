@@ -1,26 +1,43 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relaydesk.core.access.caller import Caller
+from relaydesk.core.access.key import KeySpec
 from relaydesk.core.errors import FaultError
 from relaydesk.core.events import Event, KeysChanged
-from relaydesk.engine.access import keys as module
+from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.access.keys import Authenticator
+from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemRng
+from relaydesk.store.db import Database
+from relaydesk.store.keys import KeysRepo
 from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.usage import UsageRepo
+from relaydesk.store.usage_log import UsageLog
 from tests.support.clock import FakeClock
 
 GIVEN = "k-0123456789abcdef"
 
 
 def authenticator(folder: Path, given: str = "", bus: Bus | None = None) -> Authenticator:
-    return Authenticator.open(given, FileSecrets(folder), FakeClock(), SystemRng(), bus or Bus())
+    database, clock, rng = Database(folder / "hub.db"), FakeClock(), SystemRng()
+    quotas = Quotas(UsageRepo(database), UsageLog(folder / "usage.log"), clock, "boot", lambda _: None)
+    ring = KeyRing(KeysRepo(database), quotas, clock, rng, bus or Bus())
+    return Authenticator.open(given, ring, FileSecrets(folder), clock, rng, bus or Bus())
+
+
+def opened(made: Authenticator, *keys: str) -> str:
+    """The name of the key that lets in, empty where none does."""
+    caller = made.check(keys)
+    return caller.name if caller is not None else ""
 
 
 @pytest.mark.parametrize(
@@ -37,7 +54,7 @@ def authenticator(folder: Path, given: str = "", bus: Bus | None = None) -> Auth
     ],
 )
 def test_who_gets_in(tmp_path: Path, keys: list[str], opens: bool) -> None:
-    assert (authenticator(tmp_path, GIVEN).check(keys) == "default") is opens
+    assert (opened(authenticator(tmp_path, GIVEN), *keys) == "default") is opens
 
 
 @settings(max_examples=100, deadline=None)
@@ -52,21 +69,28 @@ def test_a_comparison_is_made_whatever_came(
     tmp_path: Path, keys: list[str], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = authenticator(tmp_path, GIVEN)
-    compared: list[str] = []
-    real = module.matches
+    looked: list[bytes] = []
+    compared: list[bytes] = []
+    find, compare = made.ring.find, hmac.compare_digest
 
-    def counted(presented: str, expected: bytes) -> bool:
+    def found(presented: bytes) -> KeySpec | None:
+        looked.append(presented)
+        return find(presented)
+
+    def counted(presented: bytes, expected: bytes) -> bool:
         compared.append(presented)
-        return real(presented, expected)
+        return compare(presented, expected)
 
-    monkeypatch.setattr(module, "matches", counted)
+    monkeypatch.setattr(made.ring, "find", found)
+    monkeypatch.setattr(hmac, "compare_digest", counted)
     made.check(keys)
-    assert len(compared) == count
+    # Once with the default key and once with a named one, or with nobody's.
+    assert (len(looked), len(compared)) == (count, 2 * count)
 
 
 def test_the_longest_key_that_a_setting_may_give_opens(tmp_path: Path) -> None:
     longest = "k" * 512
-    assert authenticator(tmp_path, longest).check([longest]) == "default"
+    assert opened(authenticator(tmp_path, longest), longest) == "default"
 
 
 def test_a_key_is_made_once_and_kept_privately(tmp_path: Path) -> None:
@@ -75,7 +99,7 @@ def test_a_key_is_made_once_and_kept_privately(tmp_path: Path) -> None:
     assert len(secret) == 64
     second = authenticator(tmp_path)
     assert second.secret() == secret
-    assert second.check([secret]) == "default"
+    assert opened(second, secret) == "default"
     files = [
         path
         for path in tmp_path.rglob("*")
@@ -109,7 +133,7 @@ async def test_rotation_replaces_the_key_at_once_and_for_good(tmp_path: Path) ->
     old, fingerprint = made.secret(), made.view().keys[0].fingerprint
     new = await made.rotate()
     assert made.check([old]) is None
-    assert made.check([new]) == "default"
+    assert opened(made, new) == "default"
     assert made.secret() == new
     assert made.view().keys[0].fingerprint != fingerprint
     assert events == [KeysChanged()]
@@ -129,7 +153,7 @@ async def test_a_given_key_is_not_rotated(tmp_path: Path) -> None:
     with pytest.raises(FaultError) as caught:
         await made.rotate()
     assert caught.value.fault.code == "refused"
-    assert made.check([GIVEN]) == "default"
+    assert opened(made, GIVEN) == "default"
 
 
 async def test_a_key_that_cannot_be_stored_is_not_in_force(
@@ -143,4 +167,22 @@ async def test_a_key_that_cannot_be_stored_is_not_in_force(
             path.mkdir()  # whoever runs the tests may write anything but over a folder
     with pytest.raises(FaultError):
         await made.rotate()
-    assert made.check([old]) == "default"
+    assert opened(made, old) == "default"
+
+
+async def test_named_keys_open_until_revoked_and_keys_for_paths_never(tmp_path: Path) -> None:
+    made = authenticator(tmp_path, GIVEN)
+    database = made.ring._repo._database
+    await database.open()
+    await made.ring._quotas.open()
+    spec, secret = await made.ring.add("ann", {})
+    _, in_path = await made.ring.add("path", {"in_path": True})
+    assert opened(made, secret) == "ann"
+    assert opened(made, "wrong", secret, GIVEN) == "ann"
+    assert opened(made, in_path, GIVEN) == "default"
+    assert opened(made, in_path) == ""
+    assert made.check([secret]) == Caller("ann", spec.id, spec)
+    assert [view.name for view in made.view().keys] == ["default", "ann", "path"]
+    await made.ring.remove("ann")
+    assert opened(made, secret) == ""
+    await database.close()

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import Fault, FaultError, PeerError
 from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.view.sections import RequestView
@@ -14,11 +15,17 @@ from relaydesk.engine.gateway.run import Run
 from tests.support.scripted_engine import Script, answer, piece, usage
 from tests.support.scripted_hub import ScriptedHub, frames, texts
 
+ANN = Caller("ann", "ann")
+
 
 async def open_run(hub: ScriptedHub, request_id: str = "r", **fields: Any) -> Run:
     body = {"messages": [{"role": "user", "content": "Hi"}], **fields}
     return await hub.gateway.open(
-        msgspec.json.encode(body), chat_plan, route="/v1/chat/completions", key="ann", request_id=request_id
+        msgspec.json.encode(body),
+        chat_plan,
+        route="/v1/chat/completions",
+        caller=ANN,
+        request_id=request_id,
     )
 
 

@@ -1,0 +1,42 @@
+"""Who asks: the key that a request presented."""
+
+from __future__ import annotations
+
+import msgspec
+
+from relaydesk.core.access.key import DEFAULT_KEY, KeySpec
+from relaydesk.core.errors import PeerError
+from relaydesk.core.text import safe_text
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """The key of a request: ``name`` for people, ``id`` for the books; the default key has no ``spec``."""
+
+    name: str
+    id: str
+    spec: KeySpec | None = None
+
+    def allows(self, model: str) -> bool:
+        """Whether this key may use, and see, a registered model."""
+        return self.spec is None or self.spec.allows(model)
+
+    def require(self, model: str, requested: str) -> None:
+        """Raises `PeerError` ``model_not_found`` for a model that this key may not use.
+
+        The same words as for a model that is not there: what exists is not a key's to find out.
+        """
+        if not self.allows(model):
+            raise unknown_model(requested)
+
+
+def unknown_model(requested: str) -> PeerError:
+    """The refusal of a model's name that means nothing to who asks."""
+    return PeerError(
+        "model_not_found",
+        f"the model {safe_text(requested, 128)!r} does not exist",
+        "GET /v1/models lists the models there are",
+        param="model",
+    )
+
+
+DEFAULT_CALLER = Caller(DEFAULT_KEY, DEFAULT_KEY)

@@ -1,0 +1,69 @@
+"""The commands about named keys, carried out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relaydesk.core.access.key import DEFAULT_KEY, KeySpec
+from relaydesk.core.access.quota import day_of
+from relaydesk.core.codec import to_builtins
+from relaydesk.core.commands import AddKey, Outcome, RemoveKey, SetKey, ShowUsage
+from relaydesk.core.ports import Clock
+from relaydesk.engine.access.key_ring import KeyRing
+from relaydesk.engine.access.quotas import Quotas
+from relaydesk.engine.dispatch import Dispatcher
+
+
+class KeyCommands:
+    """Handlers for every command that is about a named key."""
+
+    def __init__(self, ring: KeyRing, quotas: Quotas, clock: Clock) -> None:
+        self._ring = ring
+        self._quotas = quotas
+        self._clock = clock
+
+    def register(self, dispatcher: Dispatcher) -> None:
+        """Offer all handlers."""
+        dispatcher.on(AddKey, self.add)
+        dispatcher.on(SetKey, self.set)
+        dispatcher.on(RemoveKey, self.remove)
+        dispatcher.on(ShowUsage, self.usage)
+
+    async def add(self, command: AddKey) -> Outcome:
+        spec, secret = await self._ring.add(command.name, command.settings)
+        return Outcome(ok=True, value={"name": spec.name, "key": secret, **_shown(spec)})
+
+    async def set(self, command: SetKey) -> Outcome:
+        old, new = await self._ring.change(command.name, command.settings)
+        return Outcome(ok=True, value={"name": new.name, "old": _shown(old), **_shown(new)})
+
+    async def remove(self, command: RemoveKey) -> Outcome:
+        spec = await self._ring.remove(command.name)
+        running = self._quotas.standing(spec.id).running
+        return Outcome(ok=True, value={"name": spec.name, "running": running})
+
+    async def usage(self, command: ShowUsage) -> Outcome:
+        key = DEFAULT_KEY if command.name == DEFAULT_KEY else self._ring.spec(command.name).id
+        standing = self._quotas.standing(key)
+        days = [
+            {
+                "day": row.day,
+                "requests": row.requests,
+                "prompt_tokens": row.prompt,
+                "completion_tokens": row.completion,
+                "tokens": row.tokens,
+            }
+            for row in await self._quotas.history(key, command.since_day)
+        ]
+        now = {"today": day_of(self._clock.wall_ms()), **to_builtins(standing)}
+        return Outcome(ok=True, value={"name": command.name, "days": days, "now": now})
+
+
+def _shown(spec: KeySpec) -> dict[str, Any]:
+    """A key's settings as JSON; never anything of its secret."""
+    return {
+        **to_builtins(spec.limits),
+        "models": list(spec.models),
+        "expires_ms": spec.expires_ms,
+        "in_path": spec.in_path,
+    }
