@@ -160,8 +160,13 @@ class Pool:
         return memory or self.memory.read()
 
     @asynccontextmanager
-    async def lease(self, name: str, record: RequestRecord) -> AsyncIterator[Lease]:
-        """Hold the model's engine, loading it first where it is cold. Raises `FaultError`."""
+    async def lease(
+        self, name: str, record: RequestRecord, keep_alive_s: int | None = None
+    ) -> AsyncIterator[Lease]:
+        """Hold the model's engine, loading it first where it is cold. Raises `FaultError`.
+
+        ``keep_alive_s`` is how long the client wants the model kept afterwards, None where it did not say.
+        """
         if self._stopped is not None:
             raise _error(self._stopped)
         runner = self.runner(name)
@@ -170,7 +175,7 @@ class Pool:
         try:
             yield lease
         finally:
-            runner.release(lease)
+            runner.release(lease, keep_alive_s)
 
     async def _acquire(self, runner: ModelRunner, record: RequestRecord) -> Lease:
         record.loading()
@@ -185,6 +190,22 @@ class Pool:
                 "see `relaydesk model list`, or raise RELAY_LOAD_TIMEOUT",
                 retry_after=30,
             ) from None
+
+    async def let_go(self, name: str) -> None:
+        """A client needs the model no longer: unload it now, or once the requests it answers have ended.
+
+        Raises `EnvError` ``refused`` where the operator keeps it loaded for ever.
+        """
+        if self.keep_alive_s(name) < 0:
+            raise EnvError(
+                "refused",
+                f"{name} stays loaded: so the operator has set it",
+                "`relaydesk model unload` on the hub unloads it",
+            )
+        runner = self._runners.get(name)
+        if runner is not None:
+            runner.let_go()
+            await runner.settled()
 
     async def forget(self, name: str) -> None:
         """Drop the runner of a model that was removed, with whatever it does."""

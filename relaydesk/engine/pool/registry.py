@@ -86,13 +86,18 @@ class Registry:
         return self._entries[found]
 
     def capabilities(self, name: str) -> Capabilities:
-        """What the model can take besides text. Of a far server everything is believed."""
+        """What the model can do besides text. Of a far server everything is believed."""
         entry = self._entries[name]
         if entry.spec.kind == "url":
-            return Capabilities(tools=True, images=True)
+            return Capabilities(tools=True, images=True, thinking=True)
         header = entry.header
-        tools = header is not None and header.template_speaks_tools
-        return Capabilities(tools=tools or bool(entry.spec.template), images=bool(entry.spec.projector))
+        # A template of the operator's own may do anything: it is not read here.
+        own = bool(entry.spec.template)
+        return Capabilities(
+            tools=own or (header is not None and header.template_speaks_tools),
+            images=bool(entry.spec.projector),
+            thinking=own or (header is not None and header.template_thinks),
+        )
 
     async def add(self, spec: ModelSpec) -> Entry:
         """Register a model. Raises `LocalError`: a name that is wrong or taken, a file that is no model."""

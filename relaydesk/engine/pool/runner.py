@@ -68,6 +68,9 @@ class ModelRunner:
         self.leaving = False
         self.parked = 0
         self._unload_due = False
+        # How long a client wants it kept, in seconds as for ``keep_alive_s``; None: as it is set.
+        self._wanted_s: int | None = None
+        self._let_go = False
         self._closed = False
         self._clock = clock
         self._start = start
@@ -120,10 +123,24 @@ class ModelRunner:
         self.feed(life.LoadRequested())
         return waiter.result()
 
-    def release(self, lease: Lease) -> None:
-        """Give a lease back."""
+    def keeps_s(self) -> int:
+        """How long it stays loaded when idle: as a client wants it, unless it is set to stay for ever."""
+        own = self._keep_alive_s()
+        return own if own < 0 or self._wanted_s is None else self._wanted_s
+
+    def release(self, lease: Lease, wants_s: int | None = None) -> None:
+        """Give a lease back. ``wants_s``: how long the client wants the model kept, None for nothing said.
+
+        What a client wants counts until it is unloaded or another one says otherwise; one that says nothing
+        never shortens it.
+        """
         if lease in self._leases:
             self._leases.remove(lease)
+            if wants_s is not None:
+                self._wanted_s = wants_s
+                self._let_go = self._let_go and wants_s == 0
+            elif self._wanted_s is not None and 0 <= self._wanted_s < self._keep_alive_s():
+                self._wanted_s = None
             self.last_used_at_ms = self._clock.wall_ms()
             self.feed(life.RequestDone(lease.run))
 
@@ -142,6 +159,15 @@ class ModelRunner:
         self.leaving = True
         self._unload_due = True
         self.retime()
+
+    def let_go(self) -> None:
+        """A client needs it no longer: it goes as soon as it is idle, and takes new requests until then.
+
+        A request that says how long to keep it takes that back.
+        """
+        if self.life.state in ("warm", "loading"):
+            self._let_go = True
+            self.retime()
 
     def retime(self) -> None:
         """Idle time may be over by another setting than the one that was in force."""
@@ -191,7 +217,7 @@ class ModelRunner:
     def feed(self, event: life.Event) -> Fault | None:
         """One step of the life, with its effects; the fault of a `Deny`, if that was the answer."""
         before = self.life
-        self.life, effects = life.step(before, event, self._clock.mono(), self._keep_alive_s())
+        self.life, effects = life.step(before, event, self._clock.mono(), self.keeps_s())
         denied: Fault | None = None
         for effect in effects:
             match effect:
@@ -212,13 +238,14 @@ class ModelRunner:
                     denied = fault
         self._set_timer()
         if self.life.state in ("cold", "unloading"):
-            self.leaving = self._unload_due = False
+            self.leaving = self._unload_due = self._let_go = False
+            self._wanted_s = None
         if not self.leaving or self.life.state != "warm":
             self._returned.set()
         if self.life is not before:
             same = self.life.state == before.state
             (self._progressed if same else self._changed)(self.name)
-        if self._unload_due and not (self.life.in_flight or self.life.waiting):
+        if (self._unload_due or self._let_go) and not (self.life.in_flight or self.life.waiting):
             self.feed(life.Unload())
         return denied
 
@@ -324,7 +351,7 @@ class ModelRunner:
             self._timer = None
         if self._closed:
             return
-        due = life.wake_at(self.life, self._keep_alive_s())
+        due = life.wake_at(self.life, self.keeps_s())
         if due is not None:
             delay = max(0.0, due - self._clock.mono())
             self._timer = asyncio.get_running_loop().call_later(delay, self.retime)

@@ -10,6 +10,7 @@ import pytest
 
 from relaydesk.core.errors import FaultError
 from relaydesk.core.events import ModelChanged
+from relaydesk.core.gateway.work import Capabilities
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.pool.need import Measured
 from relaydesk.engine.pool import registry as module
@@ -271,9 +272,14 @@ async def test_capabilities(hub: ScriptedHub) -> None:
     await hub.add("plain")
     await hub.add("far", kind="url", url="http://127.0.0.1:1/v1")
     plain, far = hub.registry.capabilities("plain"), hub.registry.capabilities("far")
-    assert (plain.tools, plain.images) == (False, False)
-    assert (far.tools, far.images) == (True, True)
+    assert (plain.tools, plain.images, plain.thinking) == (False, False, False)
+    assert (far.tools, far.images, far.thinking) == (True, True, True)
     template = hub.dir / "t.jinja"
     template.write_text("{{ messages }}{{ tools }}")
     await hub.registry.change("plain", {"template": str(template)})
     assert hub.registry.capabilities("plain").tools
+    assert hub.registry.capabilities("plain").thinking
+    thinking = hub.dir / "thinking.gguf"
+    thinking.write_bytes(gguf_builder.tiny(tokenizer__chat_template="{{ message.thinking }}"))
+    await hub.add("thinking", path=str(thinking))
+    assert hub.registry.capabilities("thinking") == Capabilities(thinking=True)

@@ -1,0 +1,104 @@
+"""Requests that ask for a model and no answer, and those that let it go."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from relaydesk.core.access.caller import Caller
+from relaydesk.core.errors import EnvError, FaultError
+from relaydesk.core.gateway.ollama.generate import generate_asked
+from relaydesk.core.gateway.output import Spent
+from relaydesk.core.gateway.usage import total_usage
+from relaydesk.engine.gateway.run import Run
+from tests.support.scripted_hub import ScriptedHub
+
+ANN = Caller("ann", "ann")
+
+
+async def open_run(hub: ScriptedHub, **fields: Any) -> Run:
+    plan = generate_asked(msgspec.json.encode(fields)).plan
+    return await hub.gateway.open(b"", lambda _: plan, route="/api/generate", caller=ANN, request_id="r")
+
+
+async def unload(hub: ScriptedHub, model: str = "tiny") -> dict[str, Any]:
+    plan = generate_asked(msgspec.json.encode({"model": model, "keep_alive": 0})).plan
+    output = await hub.gateway.unload(plan, route="/api/generate", caller=ANN, request_id="u")
+    found: dict[str, Any] = json.loads(output.whole((), total_usage([]), Spent()))
+    return found
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_model_is_loaded_without_a_question(hub: ScriptedHub, stream: bool) -> None:
+    run = await open_run(hub, model="tiny", stream=stream, keep_alive=7)
+    assert not run.warm
+    said = b"".join([frame async for frame in run.frames()]) if stream else await run.whole()
+    assert json.loads(said)["done_reason"] == "load"
+    assert hub.pool.is_warm("tiny")
+    assert hub.starter.engine("tiny").bodies == []
+    (view,) = hub.journal.view().recent
+    assert (view.status, view.state, view.choices) == (200, "done", 0)
+    assert (view.prompt_tokens, view.completion_tokens) == (0, 0)
+    assert view.load_ms is not None
+    assert hub.journal.tokens_total == 0
+    assert hub.pool.runner("tiny").keeps_s() == 7
+    await hub.idle()
+
+
+async def test_a_load_that_fails_is_said(hub: ScriptedHub) -> None:
+    hub.starter.errors.append(EnvError("model_load_failed", "no"))
+    run = await open_run(hub, model="tiny")
+    with pytest.raises(FaultError, match="no"):
+        async for _ in run.frames():
+            pass
+    assert hub.journal.view().recent[0].status == 503
+    await hub.idle()
+
+
+async def test_an_answer_says_how_long_its_model_stays(hub: ScriptedHub) -> None:
+    await (await open_run(hub, prompt="hi", stream=False, keep_alive="1h")).whole()
+    assert hub.pool.runner("tiny").keeps_s() == 3600
+    await (await open_run(hub, prompt="hi", stream=False, keep_alive=0)).whole()
+    await hub.until(lambda: hub.pool.runner("tiny").life.state == "cold")
+    assert hub.starter.alive == []
+
+
+async def test_a_model_is_let_go(hub: ScriptedHub) -> None:
+    await hub.warm()
+    assert (await unload(hub, "tiny:latest"))["done_reason"] == "unload"
+    assert hub.starter.alive == []
+    assert (await unload(hub))["done_reason"] == "unload"  # gone already: the same
+    view = hub.journal.view().recent[0]
+    assert (view.status, view.state, view.key, view.route) == (200, "done", "ann", "/api/generate")
+
+
+async def test_the_operators_models_stay(hub: ScriptedHub) -> None:
+    await hub.registry.change("tiny", {"keep_alive_s": -1})
+    await hub.warm()
+    with pytest.raises(FaultError) as caught:
+        await unload(hub)
+    assert caught.value.fault.code == "refused"
+    assert hub.pool.is_warm("tiny")
+    assert hub.journal.view().recent[0].status == 403
+    assert hub.journal.in_flight == 0
+
+
+async def test_nothing_is_let_go_that_is_not_there_or_while_the_node_stops(hub: ScriptedHub) -> None:
+    with pytest.raises(FaultError) as caught:
+        await unload(hub, "nope")
+    assert caught.value.fault.code == "model_not_found"
+    hub.accepting = False
+    with pytest.raises(FaultError) as caught:
+        await unload(hub)
+    assert caught.value.fault.code == "shutting_down"
+
+
+async def test_a_client_cannot_keep_a_model_against_another_that_needs_the_room(hub: ScriptedHub) -> None:
+    await hub.add("other")
+    await (await open_run(hub, model="tiny", stream=False, keep_alive=-1)).whole()
+    hub.pool.memory.pretend_mib = 70
+    await (await open_run(hub, model="other", stream=False)).whole()
+    assert hub.starter.alive == ["other"]
