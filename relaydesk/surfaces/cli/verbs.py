@@ -52,6 +52,13 @@ _REQUEST: Final = (
     Verb("list", f"{_CLI}.request:listing", "The newest requests."),
     Verb("show", f"{_CLI}.request:show", "One request's life: where its time went."),
 )
+_KEY: Final = (
+    Verb("add", f"{_CLI}.key.edit:add", "Make a key; its secret is shown once."),
+    Verb("list", f"{_CLI}.key.show:listing", "All keys, what they may do and have used today."),
+    Verb("set", f"{_CLI}.key.edit:edit", "Change what a key may do."),
+    Verb("rm", f"{_CLI}.key.edit:remove", "Revoke a key."),
+    Verb("usage", f"{_CLI}.key.show:usage", "What a key used, by day."),
+)
 _CONFIG: Final = (
     Verb("show", f"{_CLI}.config:show", "The settings in force."),
     Verb("check", f"{_CLI}.config:check", "Whether a node would start with the settings given."),
@@ -75,6 +82,7 @@ VERBS: Final = (
         _MODEL,
     ),
     Verb("token", f"{_CLI}.token:token", "Show or rotate the default API key."),
+    Verb("key", f"{_CLI}.key.group:key", "Named keys: add, list, set, rm, usage.", _KEY),
     Verb("request", f"{_CLI}.request:request", "Requests and where their time went: list, show.", _REQUEST),
     Verb("config", f"{_CLI}.config:config", "The settings: show, check.", _CONFIG),
     Verb("doctor", f"{_CLI}.doctor:doctor", "Check this machine and say what to do."),

@@ -24,7 +24,7 @@ from relaydesk.core.view.node_view import SECTIONS
 from relaydesk.core.view.status import status_document
 from relaydesk.engine.tasks import spawn
 from relaydesk.node_api import NodeApi
-from relaydesk.surfaces.control import models, routes
+from relaydesk.surfaces.control import keys, models, routes
 from relaydesk.surfaces.control.answers import answer, failed, outcome_answer, read_object, refuse_unknown
 from relaydesk.surfaces.control.bind import SocketFile
 from relaydesk.surfaces.control.peer import peer_uid
@@ -41,7 +41,6 @@ _SHUTDOWN_S: Final = 5.0
 _OUR_OWN: Final = (routes.WATCH, routes.VIEWS, routes.COMMANDS)
 
 _NO_POOL: Final = "this version of relaydesk has no pool members yet"
-_NO_KEYS: Final = "this version of relaydesk has only the default key"
 _NOT_BUILT: Final = (
     ("GET", routes.NODES, _NO_POOL),
     ("PATCH", routes.NODES, _NO_POOL),
@@ -50,9 +49,6 @@ _NOT_BUILT: Final = (
     ("DELETE", routes.NODES + "/{id}", _NO_POOL),
     ("POST", routes.NODES + "/token", _NO_POOL),
     ("POST", routes.NODES + "/{id}/wipe", _NO_POOL),
-    ("POST", routes.KEYS, _NO_KEYS),
-    ("DELETE", routes.KEYS, _NO_KEYS),
-    ("DELETE", routes.KEYS + "/{name:.+}", _NO_KEYS),
 )
 
 
@@ -126,6 +122,10 @@ class ControlServer:
             router.add_patch(path, self._set_model)
             router.add_delete(path, self._remove_model)
         router.add_post(routes.ROTATE_DEFAULT_KEY, self._rotate_default_key)
+        router.add_post(routes.KEYS, self._add_key)
+        for path in (routes.KEYS, routes.KEYS + "/{name:.+}"):
+            router.add_patch(path, self._set_key)
+            router.add_delete(path, self._remove_key)
         router.add_get(routes.WATCH, self._watch, allow_head=False)
         router.add_get(routes.VIEWS, self._view, allow_head=False)
         router.add_get(routes.VIEWS + "/{section}", self._view, allow_head=False)
@@ -180,6 +180,17 @@ class ControlServer:
     async def _remove_model(self, request: web.Request) -> web.Response:
         name = request.match_info.get("name", "")
         return await self._carried_out(request, models.to_remove(name, await read_object(request)))
+
+    async def _add_key(self, request: web.Request) -> web.Response:
+        return await self._carried_out(request, keys.to_add(await read_object(request)))
+
+    async def _set_key(self, request: web.Request) -> web.Response:
+        name = request.match_info.get("name", "")
+        return await self._carried_out(request, keys.to_set(name, await read_object(request)))
+
+    async def _remove_key(self, request: web.Request) -> web.Response:
+        name = request.match_info.get("name", "")
+        return await self._carried_out(request, keys.to_remove(name, await read_object(request)))
 
     async def _rotate_default_key(self, request: web.Request) -> web.Response:
         refuse_unknown(await read_object(request), frozenset(), "a rotation")

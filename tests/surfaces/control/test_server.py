@@ -15,12 +15,15 @@ import uvloop
 
 from relaydesk.core.codec import schema_fingerprint
 from relaydesk.core.commands import (
+    AddKey,
     AddModel,
     Command,
     Outcome,
     PullModel,
+    RemoveKey,
     RemoveModel,
     RotateDefaultKey,
+    SetKey,
     SetModel,
 )
 from relaydesk.core.errors import EnvError
@@ -42,7 +45,8 @@ def commands(live: LiveNode) -> list[Command]:
         got.append(command)
         return Outcome(ok=True, value={"done": True})
 
-    for kind in (AddModel, PullModel, SetModel, RemoveModel, RotateDefaultKey):
+    changing = (AddKey, SetKey, RemoveKey, RotateDefaultKey)
+    for kind in (AddModel, PullModel, SetModel, RemoveModel, *changing):
         live.node._dispatcher.on(kind, note)
     return got
 
@@ -87,6 +91,11 @@ async def test_models_are_listed(ask: Ask) -> None:
         ("DELETE", "/models/o/r:Q4", None, RemoveModel("o/r:Q4")),
         ("DELETE", "/models", {"name": "o/r:Q4"}, RemoveModel("o/r:Q4")),
         ("POST", "/keys/default/rotate", None, RotateDefaultKey()),
+        ("POST", "/keys", {"name": "ann", "tokens_per_day": 5}, AddKey("ann", {"tokens_per_day": 5})),
+        ("PATCH", "/keys", {"name": "ann", "models": ["m"]}, SetKey("ann", {"models": ["m"]})),
+        ("PATCH", "/keys/ann", {"in_path": True}, SetKey("ann", {"in_path": True})),
+        ("DELETE", "/keys/ann", None, RemoveKey("ann")),
+        ("DELETE", "/keys", {"name": "ann"}, RemoveKey("ann")),
         ("POST", "/commands/remove-model", {"name": "a"}, RemoveModel("a")),
         ("POST", "/commands/remove-model", {"command": "remove-model", "name": "a"}, RemoveModel("a")),
         ("POST", "/commands/rotate-default-key", b"", RotateDefaultKey()),
@@ -110,9 +119,6 @@ async def test_routes_are_commands(
         ("DELETE", "/nodes/n1"),
         ("POST", "/nodes/token"),
         ("POST", "/nodes/n1/wipe"),
-        ("POST", "/keys"),
-        ("DELETE", "/keys"),
-        ("DELETE", "/keys/editor"),
     ],
 )
 async def test_what_is_not_built_is_501_with_a_sentence(ask: Ask, method: str, route: str) -> None:

@@ -1,0 +1,108 @@
+"""The settings of a key as options, and as people read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from typing import Any, Final, TypeVar
+
+import click
+
+from relaydesk.config.kinds import parse_duration
+from relaydesk.core.access.limits import MOST
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DAYS: Final = re.compile(r"(\d{1,6})d")
+_DAY_S: Final = 86_400
+
+
+class Expiry(click.ParamType[Any]):
+    """``never``, a day (``2027-01-31``: from its beginning, UTC) or a time from now (``30d``, ``12h``).
+
+    Gives (True, seconds from now) or (False, seconds since 1970), 0 for never.
+    """
+
+    name = "WHEN"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        text = str(value).strip().lower()
+        if text == "never":
+            return False, 0
+        if found := _DAYS.fullmatch(text):
+            return True, int(found[1]) * _DAY_S
+        try:
+            day = date.fromisoformat(text)
+            return False, int(datetime.combine(day, time(), UTC).timestamp())
+        except ValueError:
+            pass
+        try:
+            return True, parse_duration(text)
+        except ValueError:
+            self.fail(f"{text[:40]!r} is no time: give 30d, 12h, 2027-01-31 or never.", param, ctx)
+
+
+def setting_options(command: F) -> F:
+    """Every setting of a key as an option; one that is not given is None."""
+    limit = click.IntRange(0, MOST)
+    for option in reversed(
+        (
+            click.option("--tokens-per-day", type=limit, metavar="N", help="Tokens a day, UTC; 0: no limit."),
+            click.option("--max-concurrency", type=limit, metavar="N", help="Requests at once; 0: no limit."),
+            click.option(
+                "--requests-per-minute", type=limit, metavar="N", help="Requests in 60 seconds; 0: no limit."
+            ),
+            click.option("--expires", type=Expiry(), help="30d, 12h, 2027-01-31 or never."),
+            click.option(
+                "--model",
+                "models",
+                multiple=True,
+                metavar="NAME",
+                help="Only this model; may be repeated. `all` for every one.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def settings_of(options: dict[str, Any], wall_ms: int) -> dict[str, Any]:
+    """The settings that were given, as the node takes them."""
+    settings = {
+        name: options[name]
+        for name in ("tokens_per_day", "max_concurrency", "requests_per_minute")
+        if options[name] is not None
+    }
+    if options["expires"] is not None:
+        from_now, seconds = options["expires"]
+        settings["expires_ms"] = wall_ms + round(seconds * 1000) if from_now else seconds * 1000
+    if options["models"]:
+        settings["models"] = [] if "all" in options["models"] else list(options["models"])
+    return settings
+
+
+def day_text(wall_ms: int) -> str:
+    """A time as its day and minute in UTC."""
+    return datetime.fromtimestamp(wall_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def limit_text(value: int) -> str:
+    """A limit as people read it."""
+    return f"{value:,}" if value else "none"
+
+
+def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a key may do, a name and a value each; limits first."""
+    models = found.get("models") or ()
+    expires = found.get("expires_ms", 0)
+    return [
+        ("tokens a day", limit_text(found["tokens_per_day"])),
+        ("requests at once", limit_text(found["max_concurrency"])),
+        ("requests a minute", limit_text(found["requests_per_minute"])),
+        ("models", ", ".join(models) if models else "all"),
+        ("expires", day_text(expires) if expires else "never"),
+        *([("place", "only in a URL: /k/<key>/v1")] if found.get("in_path") else []),
+    ]
