@@ -26,7 +26,13 @@ SEED = {
     ("DELETE", "/keys"),
     ("POST", "/keys/default/rotate"),
 }
-OURS = {("GET", "/watch"), ("GET", "/views"), ("GET", "/views/{section}"), ("POST", "/commands/{name}")}
+OURS = {
+    ("PATCH", "/keys"),
+    ("GET", "/watch"),
+    ("GET", "/views"),
+    ("GET", "/views/{section}"),
+    ("POST", "/commands/{name}"),
+}
 
 
 async def test_the_seeds_routes_and_ours_are_served(live: LiveNode, path: Path) -> None:
