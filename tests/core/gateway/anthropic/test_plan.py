@@ -1,0 +1,43 @@
+"""A message's request as a plan: what the engine is asked, and who says the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.anthropic.output import MessagesOutput
+from relaydesk.core.gateway.anthropic.plan import messages_plan
+from relaydesk.core.gateway.work import Capabilities, Plan
+from tests.support.pieces import ME, content, finish, reasoning, whole
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+def plan(**fields: Any) -> Plan:
+    return messages_plan(json.dumps({"max_tokens": 5, "messages": HI, **fields}).encode())
+
+
+def test_what_the_engine_is_asked() -> None:
+    work = plan(model="m", system="Be brief.", stop_sequences=["x"], stream=True).work
+    assert (work.model, work.stream, work.choices, work.path) == ("m", True, 1, "/v1/chat/completions")
+    body = json.loads(work.body(0, alias="a", slot=0, cache_prompt=True, extensions=True))
+    assert (body["model"], body["max_tokens"], body["stop"]) == ("a", 5, ["x"])
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+
+
+def test_an_image_that_the_model_cannot_see_is_named() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    work = plan(messages=[{"role": "user", "content": [image]}]).work
+    with pytest.raises(PeerError) as caught:
+        work.fitted(Capabilities())
+    assert caught.value.fault.param == "messages[0].content[0]"
+
+
+def test_thoughts_are_told_unless_they_are_not_wanted() -> None:
+    for display, blocks in (("summarized", 2), ("omitted", 1)):
+        output = plan(thinking={"type": "adaptive", "display": display}).output(ME)
+        assert isinstance(output, MessagesOutput)
+        assert len(whole(output, [reasoning("h"), content("a"), finish("stop")])["content"]) == blocks
