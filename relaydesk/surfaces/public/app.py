@@ -7,7 +7,9 @@ from typing import Final
 
 from aiohttp import web
 
+from relaydesk.core.gateway.anthropic.plan import messages_plan
 from relaydesk.core.gateway.chat import chat_plan
+from relaydesk.core.gateway.responses.plan import responses_plan
 from relaydesk.core.gateway.work import Plan
 from relaydesk.surfaces.public.body import answer_expect
 from relaydesk.surfaces.public.cors import mark, with_preflight
@@ -23,6 +25,8 @@ from relaydesk.surfaces.public.state import HUB, Hub
 # Routes whose whole job is one generation, with what understands their bodies.
 GENERATION: Final[dict[str, Callable[[bytes], Plan]]] = {
     "/v1/chat/completions": chat_plan,
+    "/v1/responses": responses_plan,
+    "/v1/messages": messages_plan,
 }
 
 
