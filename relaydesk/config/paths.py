@@ -55,6 +55,11 @@ class Paths:
         return self.state / "usage.log"
 
     @property
+    def audit(self) -> Path:
+        """Where the audit's files are."""
+        return self.state / "audit"
+
+    @property
     def database(self) -> Path:
         """The SQLite file."""
         return self.state / "relaydesk.db"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from relaydesk.core.access.audit import AuditFilter
 from relaydesk.core.errors import Fault
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.view.sections import FaultView
@@ -167,6 +168,15 @@ class ShowUsage(Command, frozen=True):
     since_day: int = 0
 
 
+class ShowAudit(Command, frozen=True):
+    """The newest audit records that match, newest first; fields as in `AuditFilter`."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "who asked what of which model, and what came of it"
+    wanted: AuditFilter = AuditFilter()
+    limit: int = 100
+
+
 class RenewCa(Command, frozen=True):
     """Replace the hub's certificate authority."""
 
@@ -211,6 +221,7 @@ AnyCommand = (
     | SetKey
     | RemoveKey
     | ShowUsage
+    | ShowAudit
     | RenewCa
     | ShowConfig
     | Reload

@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from relaydesk import __version__
 from relaydesk.config.load import Loaded
 from relaydesk.config.paths import Paths
-from relaydesk.core.errors import Fault
+from relaydesk.core.errors import Fault, LocalError
 from relaydesk.core.events import PhaseChanged
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
 from relaydesk.core.view.sections import MetaView, Phase
+from relaydesk.engine.access.audit import HOST, Audit
 from relaydesk.engine.access.boot import boot_name
 from relaydesk.engine.access.key_commands import KeyCommands
 from relaydesk.engine.access.key_ring import KeyRing
@@ -51,7 +52,8 @@ from relaydesk.engine.supervisor import Supervisor
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.tls.service import TlsService, Topic
 from relaydesk.engine.watch import WatchHub
-from relaydesk.store.db import Database
+from relaydesk.store.audit import AuditLog
+from relaydesk.store.db import Database, call_soon
 from relaydesk.store.files import private_dir
 from relaydesk.store.keys import KeysRepo
 from relaydesk.store.lock import StateLock
@@ -98,7 +100,11 @@ class Node:
         self.bus = Bus()
         self.alerts = AlertBoard(clock, self.bus)
         self.supervisor = Supervisor(clock, self.alerts)
-        self.journal = Journal(clock, self.bus)
+        self._audit_log = AuditLog(
+            paths.audit, lambda: self.loaded.settings.audit_days, self._from_thread(self._audit_alert)
+        )
+        self.audit = Audit(self._audit_log, clock, self._placement_of)
+        self.journal = Journal(clock, self.bus, self.audit.ended)
         self.lag = LoopLag(clock)
         self.dispatcher = Dispatcher()
         self.tls: TlsService | None = None
@@ -173,6 +179,7 @@ class Node:
         self.authenticator = await asyncio.to_thread(
             Authenticator.open, settings.api_key, self.ring, self._secrets, self.clock, self.rng, self.bus
         )
+        await asyncio.to_thread(self._audit_log.open)
         await self.quotas.open()
         await self.ring.open()
         if settings.tls_on:
@@ -196,7 +203,7 @@ class Node:
             self.clock,
             self._environ,
         ).register(self.dispatcher)
-        KeyCommands(self.ring, self.quotas, self.clock).register(self.dispatcher)
+        KeyCommands(self.ring, self.quotas, self.audit, self.clock).register(self.dispatcher)
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:
             _log.warning("%s", warning)
@@ -260,6 +267,7 @@ class Node:
         await self._pulls.close()
         await self.pool.close()
         await self.quotas.close()
+        await asyncio.to_thread(self._audit_log.close)
         await self._database.close()
         self._lock.release()
 
@@ -301,6 +309,25 @@ class Node:
         return TlsService(
             self.paths.state, None, names, settings.tls_cert, settings.tls_key, self.clock, self._tls_alert
         )
+
+    def _placement_of(self, model: str) -> str:
+        """Where a registered model runs, as the audit says it."""
+        try:
+            return "server" if self.registry.entry(model).spec.kind == "url" else HOST
+        except LocalError:
+            return ""  # removed meanwhile
+
+    def _from_thread(self, call: Callable[[str], None]) -> Callable[[str], None]:
+        """``call`` for another thread to use: it runs on the loop."""
+        loop = asyncio.get_running_loop()
+        return lambda text: call_soon(loop, lambda: call(text))
+
+    def _audit_alert(self, sentence: str) -> None:
+        if sentence:
+            hint = "what happens until then is missing in the audit"
+            self.alerts.raise_alert("audit_not_kept", sentence, hint, severity="error")
+        else:
+            self.alerts.clear("audit_not_kept")
 
     def _usage_alert(self, sentence: str) -> None:
         if sentence:

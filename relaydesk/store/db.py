@@ -105,7 +105,7 @@ class Database:
             raise EnvError("storage_failed", f"the database {self.path} is closed", "the node is stopping")
         loop = asyncio.get_running_loop()
         job = _Job(work, begin, durable, Future())
-        job.done.add_done_callback(lambda _: _call_soon(loop, self._room.release))
+        job.done.add_done_callback(lambda _: call_soon(loop, self._room.release))
         self._jobs.put(job)
         result: T = await asyncio.wrap_future(job.done)
         return result
@@ -186,7 +186,8 @@ def _roll_back(conn: sqlite3.Connection) -> None:
         pass  # the first error is the one to report, and the next BEGIN shows whether this one stays
 
 
-def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Run ``call`` on the loop, from another thread; nothing happens where the loop is closed already."""
     try:
         loop.call_soon_threadsafe(call)
     except RuntimeError:

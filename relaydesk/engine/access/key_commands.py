@@ -7,18 +7,20 @@ from typing import Any
 from relaydesk.core.access.key import DEFAULT_KEY, KeySpec
 from relaydesk.core.access.quota import day_of
 from relaydesk.core.codec import to_builtins
-from relaydesk.core.commands import AddKey, Outcome, RemoveKey, SetKey, ShowUsage
+from relaydesk.core.commands import AddKey, Outcome, RemoveKey, SetKey, ShowAudit, ShowUsage
 from relaydesk.core.ports import Clock
+from relaydesk.engine.access.audit import Audit
 from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.dispatch import Dispatcher
 
 
 class KeyCommands:
-    """Handlers for every command that is about a named key."""
+    """Handlers for every command that is about a named key or what keys did."""
 
-    def __init__(self, ring: KeyRing, quotas: Quotas, clock: Clock) -> None:
+    def __init__(self, ring: KeyRing, quotas: Quotas, audit: Audit, clock: Clock) -> None:
         self._ring = ring
+        self._audit = audit
         self._quotas = quotas
         self._clock = clock
 
@@ -28,6 +30,7 @@ class KeyCommands:
         dispatcher.on(SetKey, self.set)
         dispatcher.on(RemoveKey, self.remove)
         dispatcher.on(ShowUsage, self.usage)
+        dispatcher.on(ShowAudit, self.audit)
 
     async def add(self, command: AddKey) -> Outcome:
         spec, secret = await self._ring.add(command.name, command.settings)
@@ -57,6 +60,10 @@ class KeyCommands:
         ]
         now = {"today": day_of(self._clock.wall_ms()), **to_builtins(standing)}
         return Outcome(ok=True, value={"name": command.name, "days": days, "now": now})
+
+    async def audit(self, command: ShowAudit) -> Outcome:
+        records = await self._audit.newest(command.wanted, command.limit)
+        return Outcome(ok=True, value={"records": [to_builtins(each) for each in records]})
 
 
 def _shown(spec: KeySpec) -> dict[str, Any]:

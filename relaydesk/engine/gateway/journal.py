@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
+from relaydesk.core.access.caller import Caller
 from relaydesk.core.codec import fault_view
 from relaydesk.core.errors import Fault
 from relaydesk.core.events import RequestChanged
@@ -31,6 +33,9 @@ class RequestRecord:
         self, journal: Journal, request_id: str, model: str, key: str, route: str, stream: bool, choices: int
     ) -> None:
         self._journal = journal
+        # Who asked and from where, for the audit.
+        self.caller: Caller | None = None
+        self.client = ""
         self.id = request_id
         self.event = RequestChanged(request_id)
         self.model = model
@@ -174,9 +179,12 @@ class RequestRecord:
 class Journal:
     """Requests in flight and the newest ended ones, with the node's totals."""
 
-    def __init__(self, clock: Clock, bus: Bus) -> None:
+    def __init__(
+        self, clock: Clock, bus: Bus, ended: Callable[[RequestView, Caller, str], None] | None = None
+    ) -> None:
         self.clock = clock
         self._bus = bus
+        self._on_end = ended
         self._open: dict[str, RequestRecord] = {}
         self._ended: deque[RequestView] = deque(maxlen=KEPT)
         self._empty = asyncio.Event()
@@ -187,13 +195,26 @@ class Journal:
         self.tokens_total = 0
 
     def open(
-        self, request_id: str, *, model: str, key: str, route: str, stream: bool, choices: int
+        self,
+        request_id: str,
+        *,
+        model: str,
+        key: str,
+        route: str,
+        stream: bool,
+        choices: int,
+        caller: Caller | None = None,
+        client: str = "",
     ) -> RequestRecord:
-        """Begin a record. An id that is in flight already gets a suffix, so that each stays its own."""
+        """Begin a record; ``caller`` and ``client`` (an address) are for the audit.
+
+        An id that is in flight already gets a suffix, so that each stays its own.
+        """
         unique, number = request_id, 2
         while unique in self._open:
             unique, number = f"{request_id}-{number}", number + 1
         record = RequestRecord(self, unique, model, key, route, stream, choices)
+        record.caller, record.client = caller, client
         self._open[unique] = record
         self._empty.clear()
         self.requests_total += 1
@@ -223,6 +244,8 @@ class Journal:
         view = record.view()
         self._ended.appendleft(view)
         _log.info("%s", _line(view))
+        if self._on_end is not None and record.caller is not None:
+            self._on_end(view, record.caller, record.client)
         self.changed(record)
 
     @property

@@ -1,0 +1,74 @@
+"""From requests that have ended, and refusals, to the audit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from relaydesk.core.access.audit import AuditFilter, AuditRecord
+from relaydesk.core.access.caller import Caller
+from relaydesk.core.errors import Fault
+from relaydesk.core.ports import Clock
+from relaydesk.core.view.sections import RequestView
+from relaydesk.store.audit import AuditLog
+
+HOST = "host"
+MOST = 1000
+
+
+class Audit:
+    """Writes one record a request. ``placement_of`` says where a model runs: ``host``, ``server``, …"""
+
+    def __init__(self, log: AuditLog, clock: Clock, placement_of: Callable[[str], str]) -> None:
+        self._log = log
+        self._clock = clock
+        self._placement_of = placement_of
+
+    def ended(self, view: RequestView, caller: Caller, client: str) -> None:
+        """A request is over."""
+        placement = self._placement_of(view.model) if view.prompt_tokens or view.first_token_ms else ""
+        self._log.put(
+            AuditRecord(
+                at_ms=view.started_at_ms,
+                id=view.id,
+                key=caller.name,
+                key_id=caller.id,
+                client=client,
+                route=view.route,
+                model=view.model,
+                placement=placement,
+                machines=(placement,) if placement else (),
+                stream=view.stream,
+                choices=view.choices,
+                outcome=view.state,
+                status=view.status,
+                code=view.fault.code if view.fault is not None else "",
+                prompt_tokens=view.prompt_tokens,
+                cached_tokens=view.cached_tokens,
+                completion_tokens=view.completion_tokens,
+                queue_ms=view.queue_ms,
+                load_ms=view.load_ms,
+                first_token_ms=view.first_token_ms,
+                total_ms=view.total_ms or 0,
+            )
+        )
+
+    def refused(self, request_id: str, route: str, caller: Caller, client: str, fault: Fault) -> None:
+        """A request was refused before anything of it became work."""
+        self._log.put(
+            AuditRecord(
+                at_ms=self._clock.wall_ms(),
+                id=request_id,
+                key=caller.name,
+                key_id=caller.id,
+                client=client,
+                route=route,
+                outcome="refused",
+                status=fault.rule.status,
+                code=fault.code,
+            )
+        )
+
+    async def newest(self, wanted: AuditFilter, limit: int) -> list[AuditRecord]:
+        """The newest matching records, newest first, at most `MOST`."""
+        return await asyncio.to_thread(self._log.newest, wanted, max(1, min(limit, MOST)))
