@@ -8,8 +8,9 @@ from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.choose import choose_model
 from relaydesk.core.gateway.output import Identity, Output
-from relaydesk.core.gateway.work import Plan
+from relaydesk.core.gateway.work import Plan, Work
 from relaydesk.core.ports import Clock, Rng
+from relaydesk.engine.gateway.count import count_prompt
 from relaydesk.engine.gateway.journal import Journal
 from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.pool.pool import Pool
@@ -66,6 +67,20 @@ class Gateway:
             warm=self._pool.is_warm(name),
             keep_alive_s=plan.keep_alive_s,
         )
+
+    async def count(
+        self, body: bytes, work_of: Callable[[bytes], Work], *, route: str, caller: Caller, request_id: str
+    ) -> int:
+        """How many tokens a request's prompt has. Raises `FaultError` as `open` and a run do."""
+        self.check_accepting()
+        work = work_of(body)
+        name = choose_model(work.model, self._pool.registry.names())
+        await self._pool.registry.recheck(name)
+        work = work.fitted(self._pool.registry.capabilities(name))
+        record = self._journal.open(
+            request_id, model=name, key=caller.name, route=route, stream=False, choices=1
+        )
+        return await count_prompt(self._pool, record, work)
 
     async def unload(self, plan: Plan, *, route: str, caller: Caller, request_id: str) -> Output:
         """Let go of the plan's model, and what says so. Raises `FaultError`; costs nothing."""

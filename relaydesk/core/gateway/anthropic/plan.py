@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relaydesk.core.gateway.anthropic.output import MessagesOutput
-from relaydesk.core.gateway.anthropic.request import parse_messages
+from relaydesk.core.gateway.anthropic.request import parse_count, parse_messages
 from relaydesk.core.gateway.chat import ChatWork
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.work import Plan
@@ -17,3 +17,8 @@ def messages_plan(body: bytes) -> Plan:
         return MessagesOutput(identity, thoughts=request.thoughts)
 
     return Plan(ChatWork(request.chat), output)
+
+
+def count_work(body: bytes) -> ChatWork:
+    """The work whose prompt ``POST /v1/messages/count_tokens`` counts. Raises `PeerError`."""
+    return ChatWork(parse_count(body))

@@ -44,13 +44,22 @@ def parse_messages(body: bytes) -> MessagesRequest:
     Raises only `PeerError`: ``invalid_json``, ``invalid_request`` or ``unsupported``, with ``param`` naming
     the client's field where there is one.
     """
-    if not body or body.isspace():
-        raise PeerError("invalid_json", "the request body is empty", "send a JSON object")
-    check_text(body)
-    envelope = decode(ENVELOPE, body)
+    envelope = _opened(body)
     if not present(envelope.max_tokens):
         raise invalid("max_tokens", "max_tokens is missing")
     return _translated(envelope)
+
+
+def parse_count(body: bytes) -> ChatRequest:
+    """Check the body of ``POST /v1/messages/count_tokens``: a message's, without a limit. Raises likewise."""
+    return _translated(_opened(body)).chat
+
+
+def _opened(body: bytes) -> Envelope:
+    if not body or body.isspace():
+        raise PeerError("invalid_json", "the request body is empty", "send a JSON object")
+    check_text(body)
+    return decode(ENVELOPE, body)
 
 
 def _translated(envelope: Envelope) -> MessagesRequest:

@@ -9,7 +9,7 @@ import pytest
 
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.anthropic.output import MessagesOutput
-from relaydesk.core.gateway.anthropic.plan import messages_plan
+from relaydesk.core.gateway.anthropic.plan import count_work, messages_plan
 from relaydesk.core.gateway.work import Capabilities, Plan
 from tests.support.pieces import ME, content, finish, reasoning, whole
 
@@ -41,3 +41,14 @@ def test_thoughts_are_told_unless_they_are_not_wanted() -> None:
         output = plan(thinking={"type": "adaptive", "display": display}).output(ME)
         assert isinstance(output, MessagesOutput)
         assert len(whole(output, [reasoning("h"), content("a"), finish("stop")])["content"]) == blocks
+
+
+def test_a_count_is_of_the_same_prompt() -> None:
+    asked = {"messages": HI, "system": "Be brief.", "tools": [{"name": "f", "input_schema": {}}]}
+    counting, asking = count_work(json.dumps(asked).encode()), plan(**asked).work
+    bodies = [
+        json.loads(work.body(0, alias="a", slot=0, cache_prompt=True, extensions=True))
+        for work in (counting, asking)
+    ]
+    assert bodies[1].pop("max_tokens") == 5
+    assert bodies[0] == bodies[1]

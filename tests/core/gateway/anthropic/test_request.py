@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.anthropic.fields import Envelope
-from relaydesk.core.gateway.anthropic.request import parse_messages
+from relaydesk.core.gateway.anthropic.request import parse_count, parse_messages
 from tests.support.mutate import mutated
 
 SCHEMA = {"type": "object", "properties": {"town": {"type": "string"}}}
@@ -116,6 +116,12 @@ def test_whatever_comes_is_a_chat_or_a_fault_in_the_clients_words(body: dict[str
         assert param is None or param.split(".")[0].split("[")[0] in FIELDS, param
     else:
         assert json.loads(request.chat.messages)
+
+
+def test_a_count_needs_no_limit() -> None:
+    assert parse_count(json.dumps({"messages": HI}).encode()).limit is None
+    with pytest.raises(PeerError):
+        parse_count(b"")
 
 
 @given(st.binary(max_size=60))

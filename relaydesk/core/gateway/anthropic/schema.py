@@ -1,0 +1,53 @@
+"""What ``POST /v1/messages`` takes and gives."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from relaydesk.core.gateway.anthropic.fields import REFUSED, Envelope
+from relaydesk.core.gateway.chat_schema import OBJECT
+from relaydesk.core.gateway.json_schema import (
+    NULL,
+    TEXT,
+    WHOLE,
+    either,
+    listed,
+    literal,
+    nullable,
+    of_envelope,
+    shape,
+)
+
+_BLOCK: Final = shape({"type": TEXT})
+REQUEST: Final = of_envelope(
+    Envelope,
+    {
+        "model": TEXT,
+        "messages": listed(
+            shape({"role": literal("user", "assistant"), "content": either(TEXT, listed(_BLOCK))}), least=1
+        ),
+        "system": either(TEXT, listed(_BLOCK)),
+        "max_tokens": {"type": "integer", "minimum": 1},
+        "stop_sequences": listed(TEXT),
+        "stream": {"type": "boolean"},
+        "temperature": {"type": "number", "minimum": 0, "maximum": 1},
+        "top_p": {"type": "number", "minimum": 0, "maximum": 1},
+        "tools": listed(OBJECT),
+        "tool_choice": shape({"type": TEXT}),
+        "thinking": shape({"type": literal("enabled", "disabled", "adaptive")}),
+        **dict.fromkeys(REFUSED, NULL),
+    },
+    required=("messages",),
+)
+ANSWER: Final = shape(
+    {
+        "id": TEXT,
+        "type": literal("message"),
+        "role": literal("assistant"),
+        "model": TEXT,
+        "content": listed(_BLOCK),
+        "stop_reason": nullable(TEXT),
+        "usage": shape({"input_tokens": WHOLE, "output_tokens": WHOLE}),
+    }
+)
+ERROR: Final = shape({"type": literal("error"), "error": shape({"type": TEXT, "message": TEXT})})

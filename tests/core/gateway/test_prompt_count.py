@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.prompt_count import counted
+
+
+def test_a_count() -> None:
+    assert counted(200, b'{"object":"response.input_tokens","input_tokens":42}') == 42
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (200, b"{}", "engine_failed"),
+        (200, b'{"input_tokens":-1}', "engine_failed"),
+        (200, b'{"input_tokens":"4"}', "engine_failed"),
+        (200, b"[" * 100_000, "engine_failed"),
+        (404, b"", "engine_failed"),
+        (400, b'{"error":{"message":"no such role"}}', "engine_rejected"),
+    ],
+)
+def test_what_is_no_count(status: int, body: bytes, code: str) -> None:
+    with pytest.raises(PeerError) as caught:
+        counted(status, body)
+    assert caught.value.fault.code == code
