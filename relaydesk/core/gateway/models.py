@@ -21,6 +21,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One model, field for field and in the order of the seed; ``created`` is in seconds since 1970.
 
     ``placement`` is where it runs, or would go; empty where nowhere. ``fit_reason`` says why not.
+    ``max_model_len`` is the context length under the name some clients look for (vLLM's), left out where
+    the context is not known.
     """
 
     id: str
@@ -32,6 +34,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool
     fit_reason: str = ""
     placement: str = ""
+    max_model_len: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class ModelName(msgspec.Struct, frozen=True):

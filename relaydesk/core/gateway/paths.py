@@ -2,7 +2,8 @@
 
 People write base URLs with and without ``/v1``, with slashes at the end, or paste one that a client then
 adds ``/v1`` or ``/api`` to. All of these are served where they ask, without a redirect: many clients do not
-follow one with a body. Paths are compared as text in which only ``%2F`` and ``%25`` are still escaped.
+follow one with a body. Clients that can send no header have their key in the base URL, ``/k/<key>``. Paths
+are compared as text in which only ``%2F`` and ``%25`` are still escaped.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 BASES: Final = ("v1", "api")
+# What stands before a key in a path.
+KEY: Final = "k"
 # Behind these the rest of the path is an id, whose slashes are its own.
 _IDS: Final = ("v1", "models")
 
@@ -28,22 +31,31 @@ class Paths:
         """The path a route is known by; what names no route comes out as a path that names none.
 
         Doubled slashes and slashes at the end go. The prefix goes, as often as it stands there; without it
-        everything is served too, because some proxies take it off. Of a run of ``v1`` and ``api`` at the
-        start the last counts. Idempotent.
+        everything is served too, because some proxies take it off. So does a key. Of a run of ``v1`` and
+        ``api`` at the start the last counts. Idempotent.
         """
+        return self.split(path)[0]
+
+    def split(self, path: str) -> tuple[str, str]:
+        """The canonical path, and the key in the path as it came, empty where there is none."""
         mount = [part for part in self.prefix.split("/") if part]
-        first, rest = _take(path)
-        while mount and (after := _behind(path, mount)) is not None:
-            path = after
+        key = base = ""
+        while True:
             first, rest = _take(path)
-        base = ""
+            if mount and (after := _behind(path, mount)) is not None:
+                path = after
+            elif first == KEY and _take(rest)[0]:
+                given, path = _take(rest)
+                key = key or given
+            else:
+                break
         while first in BASES:
             base = first
             first, rest = _take(rest)
         if not base and first in self.bare:
             base = _IDS[0]
         tail = [rest.strip("/")] if (base, first) == _IDS else rest.split("/")
-        return "/" + "/".join(filter(None, (base, first, *tail)))
+        return "/" + "/".join(filter(None, (base, first, *tail))), key
 
 
 def bare_segments(routes: Iterable[str]) -> frozenset[str]:

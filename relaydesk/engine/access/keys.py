@@ -57,22 +57,26 @@ class Authenticator:
         """Whether the default key comes from a setting: then its owner knows it."""
         return self._key.given
 
-    def check(self, presented: Sequence[str]) -> Caller | None:
+    def check(self, presented: Sequence[str], in_path: str = "") -> Caller | None:
         """Who asks, by the first key among those `presented` that opens; None where none does.
 
-        Each costs the same, whether it opens or not: its digest, one lookup with one comparison, and one
-        comparison with the default key's. Without any, an empty one is looked at.
+        ``in_path`` is the key that stood in the URL, looked at last: only keys made for it open there, and
+        they open nowhere else. Each costs the same, whether it opens or not: its digest, one lookup with one
+        comparison, and one comparison with the default key's. Without any, an empty one is looked at.
         """
+        given = [(key, False) for key in presented]
+        if in_path:
+            given.append((in_path, True))
         found: Caller | None = None
-        for key in presented or ("",):
+        for key, of_path in given or [("", True)]:
             hashed = digest(key)
             spec = self.ring.find(hashed)
             default = hmac.compare_digest(hashed, self._digest)
-            if found is None and default:
+            if found is None and default and not of_path:
                 found = DEFAULT_CALLER
-            elif found is None and spec is not None and not spec.in_path:
+            elif found is None and spec is not None and spec.in_path is of_path:
                 found = Caller(spec.name, spec.id, spec)
-        return found if presented else None
+        return found
 
     def secret(self) -> str:
         """The default key itself, for an operator who asked for it."""

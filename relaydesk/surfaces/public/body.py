@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from relaydesk.core.access.credentials import presented
 from relaydesk.core.errors import PeerError
 from relaydesk.core.text import safe_text
+from relaydesk.surfaces.public.routing import PATH_KEY
 from relaydesk.surfaces.public.state import HUB
 
 _ENCODINGS: Final = frozenset({"", "gzip", "deflate"})
@@ -130,7 +131,7 @@ async def answer_expect(request: web.Request) -> None:
     hub = request.app[HUB]
     if request.headers.get(hdrs.EXPECT, "").lower() != "100-continue":
         return
-    if hub.authenticator.check(presented(request.headers.items())) is None:
+    if hub.authenticator.check(presented(request.headers.items()), request.get(PATH_KEY, "")) is None:
         return
     if request.content_length is None or request.content_length <= hub.max_body:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")

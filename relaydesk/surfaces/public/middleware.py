@@ -18,7 +18,7 @@ from relaydesk.core.errors import Fault, FaultError
 from relaydesk.core.gateway.dialect import dialect_reply
 from relaydesk.core.ids import accept_request_id, new_request_id
 from relaydesk.core.text import safe_text
-from relaydesk.surfaces.public.routing import path_of
+from relaydesk.surfaces.public.routing import PATH_KEY, path_of
 from relaydesk.surfaces.public.state import CALLER, CLIENT, HUB, REQUEST_ID, Handler
 
 _log: Final = logging.getLogger(__name__)
@@ -57,9 +57,10 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
     if path_of(request) in OPEN_PATHS:
         return await handler(request)
     candidates = presented(request.headers.items())
-    caller = request.app[HUB].authenticator.check(candidates)
+    in_path = request.get(PATH_KEY, "")
+    caller = request.app[HUB].authenticator.check(candidates, in_path)
     if caller is None:
-        raise unauthorized(candidates)
+        raise unauthorized([*candidates, in_path] if in_path else candidates)
     request[CALLER] = caller
     return await handler(request)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from aiohttp import web
 
 from relaydesk.core.gateway.models import (
@@ -13,23 +14,28 @@ from relaydesk.core.gateway.models import (
     require_model,
 )
 from relaydesk.core.view.sections import ModelView
-from relaydesk.surfaces.public.state import HUB
+from relaydesk.surfaces.public.state import CALLER, HUB
 
 
 async def list_models(request: web.Request) -> web.Response:
-    """Every registered model with its state and whether it fits."""
-    view = request.app[HUB].models()
-    body = list_body(_entry(model) for model in view.models)
+    """Every registered model that the key may use, with its state and whether it fits."""
+    body = list_body(map(_entry, _visible(request)))
     return web.Response(body=body, content_type="application/json")
 
 
 async def show_model(request: web.Request) -> web.Response:
     """One model; its id may contain ``/`` and ``:``, escaped or not (B25)."""
-    view = request.app[HUB].models()
+    models = _visible(request)
     wanted = id_from_path(request.match_info["id"])
-    name = require_model(wanted, [ModelName(model.name, model.aliases) for model in view.models])
-    found = next(model for model in view.models if model.name == name)
+    name = require_model(wanted, [ModelName(model.name, model.aliases) for model in models])
+    found = next(model for model in models if model.name == name)
     return web.Response(body=entry_body(_entry(found)), content_type="application/json")
+
+
+def _visible(request: web.Request) -> list[ModelView]:
+    """What is not a key's to use is not its to know of."""
+    caller = request[CALLER]
+    return [model for model in request.app[HUB].models().models if caller.allows(model.name)]
 
 
 def _entry(model: ModelView) -> ModelEntry:
@@ -41,4 +47,5 @@ def _entry(model: ModelView) -> ModelEntry:
         fits=model.fits,
         fit_reason=str(model.fit_reason),
         placement=model.placement,
+        max_model_len=model.context_length or msgspec.UNSET,
     )

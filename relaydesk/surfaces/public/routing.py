@@ -20,6 +20,8 @@ from relaydesk.core.gateway.paths import Paths, bare_segments
 ExpectHandler = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 
 PATH: Final = web.RequestKey("path", str)
+# The key that stood in the path; empty for none.
+PATH_KEY: Final = web.RequestKey("path_key", str)
 # A percent sign that begins none of the two escapes a path still has here.
 _STRAY: Final = re.compile("%(?!2F|25)")
 
@@ -55,7 +57,8 @@ class AnyPath(web.AbstractResource):
     async def resolve(self, request: web.Request) -> tuple[UrlMappingMatchInfo | None, set[str]]:
         """The route; always found, because what is missing is a route that says so."""
         given = request.rel_url.path_safe
-        path = request[PATH] = self._paths.canonical(given)
+        path, key = self._paths.split(given)
+        request[PATH], request[PATH_KEY] = path, key
         asked = request
         if path != given:
             asked = request.clone(rel_url=URL.build(path=_STRAY.sub("%25", path), encoded=True))

@@ -170,7 +170,7 @@ async def test_a_key_that_cannot_be_stored_is_not_in_force(
     assert opened(made, old) == "default"
 
 
-async def test_named_keys_open_until_revoked_and_keys_for_paths_never(tmp_path: Path) -> None:
+async def test_named_keys_open_until_revoked_and_keys_for_paths_in_paths_only(tmp_path: Path) -> None:
     made = authenticator(tmp_path, GIVEN)
     database = made.ring._repo._database
     await database.open()
@@ -181,6 +181,13 @@ async def test_named_keys_open_until_revoked_and_keys_for_paths_never(tmp_path: 
     assert opened(made, "wrong", secret, GIVEN) == "ann"
     assert opened(made, in_path, GIVEN) == "default"
     assert opened(made, in_path) == ""
+    for key, name in ((in_path, "path"), (secret, None), (GIVEN, None), ("wrong", None)):
+        caller = made.check([], key)
+        assert (caller.name if caller else None) == name
+    for headers, name in (([GIVEN], "default"), (["wrong"], "path"), ([secret, GIVEN], "ann")):
+        caller = made.check(headers, in_path)
+        assert caller is not None
+        assert caller.name == name
     assert made.check([secret]) == Caller("ann", spec.id, spec)
     assert [view.name for view in made.view().keys] == ["default", "ann", "path"]
     await made.ring.remove("ann")

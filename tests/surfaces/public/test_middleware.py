@@ -17,7 +17,7 @@ from relaydesk.surfaces.public.state import CLIENT, Handler
 from tests.support.raw_http import RawClient
 from tests.support.scripted_hub import KEY, ScriptedHub
 
-PATHS = ["/", "/v1", "/v1/models", "/v1/models/tiny", "/v1/models/nope", "/v1/chat/completions", "/nothing",
+PATHS = ["/x", "/v1", "/v1/models", "/v1/models/tiny", "/v1/models/nope", "/v1/chat/completions", "/nothing",
          "/healthz/x", "/readyz/x", "/HEALTHZ", "/healthz%2f", "/%2e%2e/healthz",
          "/v1/healthz", "/healthz%00"]  # fmt: skip
 
@@ -194,3 +194,26 @@ async def test_a_mounted_hub_is_served_with_its_prefix_and_without(tmp_path: Pat
         async with RawClient(running.port, None) as client:
             client.head("GET", "/at/home/api/tags")
             assert isinstance((await client.reply()).json["error"], str)
+
+
+async def test_a_key_made_for_paths_opens_there_and_nowhere_else(hub: ScriptedHub) -> None:
+    _, secret = await hub.ring.add("editor", {"in_path": True})
+    for path, status in (
+        (f"/k/{secret}/v1/models", 200), (f"/k/{secret}/models/tiny", 200),
+        (f"//k/{secret}//v1/v1/models/", 200),
+        (f"/k/{secret}x/v1/models", 401), (f"/k/{KEY}/v1/models", 401), ("/k//v1/models", 401),
+        (f"/v1/k/{secret}/models", 401), (f"/v1/models?k={secret}", 401),
+    ):  # fmt: skip
+        async with RawClient(hub.port, None) as client:
+            client.head("GET", path)
+            reply = await client.reply()
+        assert reply.status == status, path
+        assert secret not in reply.body.decode()
+    async with RawClient(hub.port, secret) as client:
+        client.head("GET", "/v1/models")
+        assert (await client.reply()).status == 401
+    async with RawClient(hub.port, None) as client:
+        client.head(
+            "POST", f"/k/{secret}/v1/chat/completions", {"Content-Length": "2", "Expect": "100-continue"}
+        )
+        assert (await client.reply()).status == 100

@@ -35,6 +35,7 @@ async def test_the_fields_are_the_seeds_in_its_order(hub: ScriptedHub) -> None:
         "fits": True,
         "fit_reason": "",
         "placement": "host",
+        "max_model_len": 512,
     }
     async with hub.session.get(f"{hub.url}/v1/models") as reply:
         raw = await reply.text()
@@ -48,6 +49,7 @@ async def test_the_fields_are_the_seeds_in_its_order(hub: ScriptedHub) -> None:
         "fits",
         "fit_reason",
         "placement",
+        "max_model_len",
     ]
     places = [raw.index(f'"{name}":', raw.index("data")) for name in order]
     assert places == sorted(places)
@@ -67,6 +69,25 @@ async def test_an_alias_is_the_model_itself(hub: ScriptedHub) -> None:
     await hub.registry.change("tiny", {"aliases": ["small"]})
     for path in ("small", "small:latest", "tiny:latest"):
         assert (await get(hub, f"/v1/models/{path}"))[1]["id"] == "tiny"
+
+
+async def test_a_context_that_is_not_known_is_no_number(empty: ScriptedHub) -> None:
+    """Clients that read it as a limit would take 0 for one."""
+    await empty.add("far", kind="url", url="http://127.0.0.1:9/v1", ctx=0)
+    model = (await get(empty, "/v1/models/far"))[1]
+    assert model["context_length"] == 0
+    assert "max_model_len" not in model
+
+
+async def test_a_key_sees_the_models_it_may_use(hub: ScriptedHub) -> None:
+    await hub.add("other")
+    _, secret = await hub.ring.add("ann", {"models": ["other"]})
+    async with RawClient(hub.port, secret) as client:
+        client.head("GET", "/v1/models")
+        assert [model["id"] for model in (await client.reply()).json["data"]] == ["other"]
+        for name, status in (("other", 200), ("tiny", 404), ("nope", 404)):
+            client.head("GET", f"/v1/models/{name}")
+            assert (await client.reply()).status == status
 
 
 @pytest.mark.parametrize("path", ["nope", "TINY", "tiny%00", "%1b%5b2J", "%ff", "x" * 300, "..%2f..%2fetc"])
