@@ -13,6 +13,7 @@ from relaydesk.core.gateway.responses.plan import responses_plan
 from relaydesk.core.gateway.work import Plan
 from relaydesk.surfaces.public.body import answer_expect
 from relaydesk.surfaces.public.cors import mark, with_preflight
+from relaydesk.surfaces.public.count_tokens import count_tokens
 from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.health import healthz, readyz
 from relaydesk.surfaces.public.host_check import with_host
@@ -39,6 +40,7 @@ def route_table() -> web.UrlDispatcher:
     table.add_get("/readyz", readyz)
     table.add_get("/v1/models", list_models)
     table.add_get("/v1/models/{id:.+}", show_model)
+    table.add_post("/v1/messages/count_tokens", count_tokens)
     for path, plan_of in GENERATION.items():
         table.add_post(path, generation(plan_of, path))
     return table
