@@ -59,6 +59,7 @@ _KEY: Final = (
     Verb("rm", f"{_CLI}.key.edit:remove", "Revoke a key."),
     Verb("usage", f"{_CLI}.key.show:usage", "What a key used, by day."),
 )
+_AUDIT: Final = (Verb("tail", f"{_CLI}.audit:tail", "The newest records, or what comes."),)
 _CONFIG: Final = (
     Verb("show", f"{_CLI}.config:show", "The settings in force."),
     Verb("check", f"{_CLI}.config:check", "Whether a node would start with the settings given."),
@@ -84,6 +85,7 @@ VERBS: Final = (
     Verb("token", f"{_CLI}.token:token", "Show or rotate the default API key."),
     Verb("key", f"{_CLI}.key.group:key", "Named keys: add, list, set, rm, usage.", _KEY),
     Verb("request", f"{_CLI}.request:request", "Requests and where their time went: list, show.", _REQUEST),
+    Verb("audit", f"{_CLI}.audit:audit", "Who asked what of which model: tail.", _AUDIT),
     Verb("config", f"{_CLI}.config:config", "The settings: show, check.", _CONFIG),
     Verb("doctor", f"{_CLI}.doctor:doctor", "Check this machine and say what to do."),
     Verb(

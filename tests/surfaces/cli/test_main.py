@@ -50,7 +50,7 @@ def test_the_alias_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "relaydesk: Missing argument 'REF': see `relay model pull --help`\n"
 
 
-@pytest.mark.parametrize("group", ["model", "key", "config", "request", "service", "tls"])
+@pytest.mark.parametrize("group", ["model", "key", "audit", "config", "request", "service", "tls"])
 def test_a_group_alone_prints_its_help_as_it_is(cli: Any, group: str) -> None:
     result = cli(group)
     assert (result.code, result.out) == (2, "")
@@ -67,7 +67,7 @@ def test_every_line_of_help_is_a_sentence_on_one_line(cli: Any) -> None:
     for verb in VERBS:
         for each in (verb, *verb.below):
             assert each.help[0].isupper() and each.help.endswith("."), each.name
-    for group in ([], ["model"], ["key"], ["config"], ["request"], ["service"], ["tls"]):
+    for group in ([], ["model"], ["key"], ["audit"], ["config"], ["request"], ["service"], ["tls"]):
         listed = cli(*group, "--help").out.partition("Commands:\n")[2].splitlines()
         assert all(line.endswith(".") and line.split()[1][0].isupper() for line in listed), listed
 
