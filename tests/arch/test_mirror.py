@@ -15,6 +15,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/config/show.py": "tests/config/test_load.py",
     "relaydesk/config/table.py": "tests/config/test_model.py",
     "relaydesk/config/toml_file.py": "tests/config/test_load.py",
+    "relaydesk/core/gateway/completions/fields.py": "tests/core/gateway/completions/test_request.py",
     "relaydesk/core/gateway/decode.py": "tests/core/gateway/test_request.py",
     "relaydesk/core/gateway/fields.py": "tests/core/gateway/test_request.py",
     "relaydesk/core/gateway/piece.py": "tests/core/gateway/test_chat_output.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.chat_output import ChatOutput
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.piece import ChoiceStream
@@ -48,6 +49,9 @@ class ChatWork:
 
     def usage(self, tallies: Sequence[Tally], *, cached: bool) -> Usage:
         return total_usage(tallies, cached=cached)
+
+    def blamed(self, fault: Fault) -> Fault:
+        return fault
 
 
 def chat_plan(body: bytes) -> Plan:

@@ -44,6 +44,7 @@ class _Delta(msgspec.Struct, gc=False):
 
 class _Choice(msgspec.Struct, gc=False):
     delta: _Delta | None = None
+    text: Raw = Raw()
     logprobs: Raw = Raw()
     finish_reason: str | None = None
     index: int = 0
@@ -85,7 +86,7 @@ class ChoiceStream:
         try:
             chunk = _CHUNK.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise PeerError("engine_failed", "the engine sent something that is no chat chunk") from None
+            raise PeerError("engine_failed", "the engine sent something that is no chunk") from None
         if present(chunk.error):
             raise _reported(data)
         tally = self.tally
@@ -125,6 +126,10 @@ class ChoiceStream:
                 piece.calls = self._calls.read(calls)
             if piece.content or piece.reasoning or piece.calls or piece.refusal:
                 tokens = 1
+        elif text := _text(choice.text):
+            # A completion's chunk has its text here.
+            piece.content = text
+            tokens = 1
         if piece.logprobs and tokens:
             # Each entry is one token; its own alternatives are nested one level deeper.
             tokens = max(1, piece.logprobs.count(b'"top_logprobs"'))

@@ -81,6 +81,11 @@ class Usage(msgspec.Struct, omit_defaults=True):
     total_tokens: int
     prompt_tokens_details: _Details | None = None
 
+    @property
+    def cached_tokens(self) -> int:
+        """The part of the prompt that an engine did not have to read again, 0 where that is not told."""
+        return self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details is not None else 0
+
 
 def total_usage(tallies: Sequence[Tally], *, cached: bool = True) -> Usage:
     """Usage over all choices of a request: the prompt once, every choice's completion.
@@ -92,6 +97,19 @@ def total_usage(tallies: Sequence[Tally], *, cached: bool = True) -> Usage:
     completion = sum(t.completion_tokens for t in tallies)
     details = _Details(tallies[0].cached_tokens if tallies else 0) if cached else None
     return Usage(prompt, completion, prompt + completion, details)
+
+
+def summed_usage(tallies: Sequence[Tally], choices: int, *, cached: bool = True) -> Usage:
+    """Usage over several prompts of ``choices`` choices each, those of the first prompt first."""
+    total = Usage(0, 0, 0, _Details(0) if cached else None)
+    for start in range(0, len(tallies), choices):
+        one = total_usage(tallies[start : start + choices], cached=cached)
+        total.prompt_tokens += one.prompt_tokens
+        total.completion_tokens += one.completion_tokens
+        total.total_tokens += one.total_tokens
+        if total.prompt_tokens_details is not None and one.prompt_tokens_details is not None:
+            total.prompt_tokens_details.cached_tokens += one.prompt_tokens_details.cached_tokens
+    return total
 
 
 _MAX_COUNT: Final = 2**53

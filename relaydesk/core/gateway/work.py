@@ -7,17 +7,29 @@ from typing import Protocol
 
 import msgspec
 
+from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.output import Identity, Output
 from relaydesk.core.gateway.piece import Piece
 from relaydesk.core.gateway.usage import Tally, Usage
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model can do besides reading and writing text."""
+    """What a model can do. Reading and writing text is ``completion``, which embedding models cannot.
 
+    ``infill_tokens`` are its own for what stands before a gap, what stands behind it, and the gap; None where
+    they are not known. ``vocabulary`` is its number of tokens, ``dimensions`` the length of its embeddings:
+    0 where not known.
+    """
+
+    completion: bool = True
     tools: bool = False
     images: bool = False
     thinking: bool = False
+    embedding: bool = False
+    infill: bool = False
+    infill_tokens: tuple[int, int, int] | None = None
+    vocabulary: int = 0
+    dimensions: int = 0
 
 
 class Reader(Protocol):
@@ -77,6 +89,10 @@ class Work(Protocol):
 
         ``cached`` is false where the engine's prompt cache is its own business and not told.
         """
+        ...
+
+    def blamed(self, fault: Fault) -> Fault:
+        """An engine's fault, said about the field that this work came from."""
         ...
 
 

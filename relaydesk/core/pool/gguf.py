@@ -37,8 +37,59 @@ MAX_TEMPLATE: Final = 64 * 1024
 _OPENING: Final = re.compile(r"\{[%{]")
 _TOOLS: Final = re.compile(r"\btools\b")
 _THINKS: Final = re.compile(r"<think>|\b(?:enable_thinking|thinking|reasoning_content|reasoning_effort)\b")
-# Tokens by which a model fills in the middle: what stands before, what stands behind, and where it goes.
-_INFILL: Final = (("fim_pre", "prefix"), ("fim_suf", "suffix"), ("fim_mid", "middle"))
+# Tokens by which a model fills in the middle: what stands before, what stands behind, and the gap. First the
+# keys that may name them, the new and the old; then what they are called where the file names none.
+_INFILL: Final[tuple[tuple[tuple[str, str], tuple[bytes, ...]], ...]] = (
+    (
+        ("fim_pre", "prefix"),
+        tuple(
+            name.encode()
+            for name in (
+                "<|fim_prefix|>",
+                "<fim-prefix>",
+                "<fim_prefix>",
+                "<｜fim▁begin｜>",
+                "<PRE>",
+                "▁<PRE>",
+                "<|code_prefix|>",
+                "<|prefix|>",
+            )
+        ),
+    ),
+    (
+        ("fim_suf", "suffix"),
+        tuple(
+            name.encode()
+            for name in (
+                "<|fim_suffix|>",
+                "<fim-suffix>",
+                "<fim_suffix>",
+                "<｜fim▁hole｜>",
+                "<SUF>",
+                "▁<SUF>",
+                "<|code_suffix|>",
+                "<|suffix|>",
+            )
+        ),
+    ),
+    (
+        ("fim_mid", "middle"),
+        tuple(
+            name.encode()
+            for name in (
+                "<|fim_middle|>",
+                "<fim-middle>",
+                "<fim_middle>",
+                "<｜fim▁end｜>",
+                "<MID>",
+                "▁<MID>",
+                "<|code_middle|>",
+                "<|middle|>",
+            )
+        ),
+    ),
+)
+_INFILL_NAMES: Final = frozenset(name for _, names in _INFILL for name in names)
 _TEMPLATE: Final = "tokenizer.chat_template"
 _POOLING: Final = {-1: "", 0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
 
@@ -115,7 +166,7 @@ class GgufHeader:
     template_sha256: str = ""
     template_speaks_tools: bool = False
     template_thinks: bool = False
-    infills: bool = False
+    infill_tokens: tuple[int, int, int] | None = None
     split_no: int = 0
     split_count: int = 1
     split_tensors: int = 0
@@ -130,6 +181,11 @@ class GgufHeader:
         """An image or audio encoder that goes beside a model, not a model."""
         return self.kind == "mmproj" or self.architecture == "clip"
 
+    @property
+    def infills(self) -> bool:
+        """It can fill in the middle: `infill_tokens` are what stands before, what stands behind, the gap."""
+        return self.infill_tokens is not None
+
 
 def read_header(data: ReadableBuffer, size: int | None = None, *, what: str = "the model file") -> GgufHeader:
     """Read the header of a GGUF file.
@@ -143,7 +199,7 @@ def read_header(data: ReadableBuffer, size: int | None = None, *, what: str = "t
         version = read_preamble(cursor)
         tensors = cursor.count(24, MAX_TENSORS, "tensors")
         keys = cursor.count(13, MAX_KEYS, "metadata keys")
-        metadata = Metadata(cursor, keys)
+        metadata = Metadata(cursor, keys, _INFILL_NAMES)
         table = read_tensors(cursor, tensors, metadata)
         return _assemble(cursor, version, metadata, table)
 
@@ -190,7 +246,7 @@ def _assemble(cursor: Cursor, version: int, metadata: Metadata, table: TensorTab
         template_sha256=hashlib.sha256(template).hexdigest() if template else "",
         template_speaks_tools=speaks_tools,
         template_thinks=_THINKS.search(text) is not None,
-        infills=_infills(metadata),
+        infill_tokens=_infill_tokens(metadata),
         split_no=split_no,
         split_count=split_count,
         split_tensors=whole("split.tensors.count") or 0,
@@ -267,11 +323,21 @@ def _named_templates(metadata: Metadata) -> list[str]:
     return [name for name in metadata.values if name.startswith(_TEMPLATE + ".")]
 
 
-def _infills(metadata: Metadata) -> bool:
-    """Whether the file names the tokens for text that is filled in, under their new or their old names."""
-    return all(
-        any(f"tokenizer.ggml.{name}_token_id" in metadata.values for name in names) for names in _INFILL
-    )
+def _infill_tokens(metadata: Metadata) -> tuple[int, int, int] | None:
+    """The ids of all three, None where one is missing or lies outside the vocabulary."""
+    found: list[int] = []
+    for keys, names in _INFILL:
+        given = [metadata.whole(f"tokenizer.ggml.{key}_token_id") for key in keys]
+        token = next((each for each in given if each is not None), None)
+        if token is None:
+            token = next(
+                (metadata.known_tokens[name] for name in names if name in metadata.known_tokens), None
+            )
+        if token is None or token >= metadata.tokens:
+            return None
+        found.append(token)
+    before, behind, gap = found
+    return before, behind, gap
 
 
 def speaks_tools(template: str) -> bool:

@@ -76,6 +76,8 @@ _WANTED: Final = frozenset(
     }
 )
 
+TOKENS: Final = "tokenizer.ggml.tokens"
+
 Value = int | float | bool | bytes | tuple[int, ...]
 
 
@@ -129,11 +131,16 @@ class Cursor:
 
 
 class Metadata:
-    """The key-value part: scalars and short lists kept, texts kept where they are wanted."""
+    """The key-value part: scalars and short lists kept, texts kept where they are wanted.
 
-    def __init__(self, cursor: Cursor, keys: int) -> None:
+    ``tokens`` counts the vocabulary; ``known_tokens`` has the ids of the wanted ones that are in it.
+    """
+
+    def __init__(self, cursor: Cursor, keys: int, wanted_tokens: frozenset[bytes] = frozenset()) -> None:
         self.values: dict[str, Value] = {}
         self.tokens = 0
+        self.known_tokens: dict[bytes, int] = {}
+        self._wanted_tokens = wanted_tokens
         self._cursor = cursor
         self._strings_left = MAX_STRINGS
         self._text_left = _KEPT_TEXT
@@ -190,10 +197,10 @@ class Metadata:
                 f"claims {claimed:,} elements in {shown}, more than a file of {cursor.size:,} bytes can hold"
             )
         self.values[key] = ()
-        if key == "tokenizer.ggml.tokens":
+        if key == TOKENS:
             self.tokens = claimed
         if kind == _STRING:
-            self._skip_strings(claimed, shown)
+            self._skip_strings(claimed, shown, self._wanted_tokens if key == TOKENS else frozenset())
         elif form is None:
             raise cursor.bad(f"has an array of unknown value type {kind} in {shown}")
         elif kind in _LAYER_TYPES and claimed <= min(MAX_LAYERS, self._list_left):
@@ -204,18 +211,22 @@ class Metadata:
         else:
             cursor.skip(claimed * form.size, shown)
 
-    def _skip_strings(self, count: int, shown: str) -> None:
+    def _skip_strings(self, count: int, shown: str, wanted: frozenset[bytes]) -> None:
         cursor = self._cursor
         if count > self._strings_left:
             raise cursor.bad(f"has more than {MAX_STRINGS:,} texts in its arrays, at {shown}")
         self._strings_left -= count
         view, pos, last = cursor.view, cursor.pos, cursor.end - _U64.size
         unpack = _U64.unpack_from
-        for _ in range(count):
+        lengths = frozenset(map(len, wanted))
+        for number in range(count):
             if pos > last:
                 pos += 8
                 break
-            pos += 8 + unpack(view, pos)[0]
+            length = unpack(view, pos)[0]
+            pos += 8 + length
+            if length in lengths and (text := view[pos - length : pos].tobytes()) in wanted:
+                self.known_tokens.setdefault(text, number)
         cursor.skip(pos - cursor.pos, shown)
 
     def text(self, key: str) -> str:

@@ -57,7 +57,7 @@ class Run:
         self._work = work
         self._pool = pool
         self._keep_alive_s = keep_alive_s
-        # Of a request with many choices no more wait for slots at once than may have one each.
+        # A request with more choices than these lets others in between: they wait outside the slots' queue.
         self._turns = asyncio.Semaphore(CHOICES_AT_ONCE)
         self._readers = [work.reader(number, f"{call_prefix}_{number}") for number in range(work.choices)]
 

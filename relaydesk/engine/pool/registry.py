@@ -89,7 +89,7 @@ class Registry:
         """What the model can do besides text. Of a far server everything is believed."""
         entry = self._entries[name]
         if entry.spec.kind == "url":
-            return Capabilities(tools=True, images=True, thinking=True)
+            return Capabilities(tools=True, images=True, thinking=True, embedding=True, infill=True)
         header = entry.header
         # A template of the operator's own may do anything: it is not read here.
         own = bool(entry.spec.template)
@@ -97,6 +97,9 @@ class Registry:
             tools=own or (header is not None and header.template_speaks_tools),
             images=bool(entry.spec.projector),
             thinking=own or (header is not None and header.template_thinks),
+            infill=header is not None and header.infills,
+            infill_tokens=header.infill_tokens if header is not None else None,
+            vocabulary=header.vocab_size if header is not None else 0,
         )
 
     async def add(self, spec: ModelSpec) -> Entry:

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from relaydesk.core.gateway.anthropic.plan import messages_plan
 from relaydesk.core.gateway.chat import chat_plan
+from relaydesk.core.gateway.completions.plan import completion_plan
 from relaydesk.core.gateway.responses.plan import responses_plan
 from relaydesk.core.gateway.work import Plan
 from relaydesk.surfaces.public.body import answer_expect
@@ -26,6 +27,7 @@ from relaydesk.surfaces.public.state import HUB, Hub
 # Routes whose whole job is one generation, with what understands their bodies.
 GENERATION: Final[dict[str, Callable[[bytes], Plan]]] = {
     "/v1/chat/completions": chat_plan,
+    "/v1/completions": completion_plan,
     "/v1/responses": responses_plan,
     "/v1/messages": messages_plan,
 }

@@ -113,6 +113,36 @@ def test_a_model_that_fills_in_the_middle_names_all_three_tokens() -> None:
         assert not read_header(build({**LLAMA, **names}, TENSORS)).infills
 
 
+@pytest.mark.parametrize(
+    ("tokens", "found"),
+    [
+        (["<|fim_prefix|>", "a", "<|fim_suffix|>", "<|fim_middle|>"], (0, 2, 3)),
+        (["<｜fim▁end｜>", "<｜fim▁hole｜>", "<｜fim▁begin｜>"], (2, 1, 0)),
+        (["▁<PRE>", "▁<SUF>", "▁<MID>"], (0, 1, 2)),
+        (["<PRE>", "<SUF>"], None),
+        (["<PRE>", "<SUF>", "<MID> "], None),
+    ],
+)
+def test_tokens_that_fill_in_are_known_by_what_they_are_called(
+    tokens: list[str], found: tuple[int, int, int] | None
+) -> None:
+    header = read_header(tiny(tokenizer__ggml__tokens=array(STRING, tokens)))
+    assert header.infill_tokens == found
+    assert header.infills is (found is not None)
+
+
+def test_a_file_that_names_its_tokens_is_believed_as_far_as_it_has_them() -> None:
+    names = {f"tokenizer.ggml.fim_{name}_token_id": 3 - n for n, name in enumerate(("pre", "suf", "mid"))}
+    assert read_header(build({**LLAMA, **names}, TENSORS)).infill_tokens == (3, 2, 1)
+    for wrong in (4, 2**40, -1, "x"):
+        names["tokenizer.ggml.fim_mid_token_id"] = wrong
+        with_wrong = {
+            **LLAMA,
+            **{k: v if v != 2**40 else Raw(U64, (2**40).to_bytes(8, "little")) for k, v in names.items()},
+        }
+        assert read_header(build(with_wrong, TENSORS)).infill_tokens is None
+
+
 def test_numbers_per_layer_and_patterns() -> None:
     header = read_header(
         tiny(

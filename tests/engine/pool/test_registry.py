@@ -10,7 +10,6 @@ import pytest
 
 from relaydesk.core.errors import FaultError
 from relaydesk.core.events import ModelChanged
-from relaydesk.core.gateway.work import Capabilities
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.pool.need import Measured
 from relaydesk.engine.pool import registry as module
@@ -282,4 +281,5 @@ async def test_capabilities(hub: ScriptedHub) -> None:
     thinking = hub.dir / "thinking.gguf"
     thinking.write_bytes(gguf_builder.tiny(tokenizer__chat_template="{{ message.thinking }}"))
     await hub.add("thinking", path=str(thinking))
-    assert hub.registry.capabilities("thinking") == Capabilities(thinking=True)
+    thinks = hub.registry.capabilities("thinking")
+    assert (thinks.thinking, thinks.tools, thinks.images) == (True, False, False)
