@@ -22,6 +22,7 @@ from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.logbook import LogBook
 from relaydesk.engine.malloc import keep_large_buffers_mapped
 from relaydesk.engine.node import Node
+from relaydesk.engine.pool.facts import model_facts
 from relaydesk.engine.pool.views import models_view
 from relaydesk.engine.sdnotify import SdNotify
 from relaydesk.engine.tasks import cancel_and_wait, spawn
@@ -136,6 +137,7 @@ class Host:
         hub = Hub(
             gateway=node.gateway,
             models=lambda: models_view(node.pool, node.journal),
+            facts=lambda name: model_facts(node.pool, name, node.clock),
             authenticator=node.authenticator,
             accepting=node.accepting,
             clock=node.clock,

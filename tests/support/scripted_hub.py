@@ -21,6 +21,7 @@ from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.gateway.journal import Journal
 from relaydesk.engine.gateway.service import Gateway
+from relaydesk.engine.pool.facts import model_facts
 from relaydesk.engine.pool.limits import Limits
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import Entry, Registry
@@ -88,6 +89,7 @@ class ScriptedHub:
         hub = Hub(
             gateway=self.gateway,
             models=lambda: models_view(self.pool, self.journal),
+            facts=lambda name: model_facts(self.pool, name, self.clock),
             authenticator=self.authenticator,
             accepting=lambda: self.accepting,
             clock=self.clock,

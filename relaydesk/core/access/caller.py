@@ -33,8 +33,8 @@ def unknown_model(requested: str) -> PeerError:
     """The refusal of a model's name that means nothing to who asks."""
     return PeerError(
         "model_not_found",
-        f"the model {safe_text(requested, 128)!r} does not exist",
-        "GET /v1/models lists the models there are",
+        f"model {safe_text(requested, 128)!r} not found",
+        "GET /v1/models and GET /api/tags list the models there are",
         param="model",
     )
 

@@ -8,9 +8,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from relaydesk.core.errors import PeerError
+from relaydesk.core.access.caller import unknown_model
 from relaydesk.core.gateway.decode import encode
-from relaydesk.core.text import safe_text
 
 State = Literal["cold", "loading", "warm", "unavailable"]
 
@@ -80,10 +79,5 @@ def require_model(requested: str, known: Sequence[ModelName]) -> str:
     """`find_model`, or `PeerError` ``model_not_found``."""
     found = find_model(requested, known)
     if found is None:
-        raise PeerError(
-            "model_not_found",
-            f"the model {safe_text(requested, 128)!r} does not exist",
-            "GET /v1/models lists the models there are",
-            param="model",
-        )
+        raise unknown_model(requested)
     return found

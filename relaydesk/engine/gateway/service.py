@@ -86,7 +86,8 @@ class Gateway:
         """Let go of the plan's model, and what says so. Raises `FaultError`; costs nothing."""
         self.check_accepting()
         work = plan.work
-        name = choose_model(work.model, self._pool.registry.names())
+        known = [each for each in self._pool.registry.names() if caller.allows(each.name)]
+        name = choose_model(work.model, known)
         record = self._journal.open(
             request_id, model=name, key=caller.name, route=route, stream=work.stream, choices=work.choices
         )

@@ -128,6 +128,15 @@ class ModelRunner:
         own = self._keep_alive_s()
         return own if own < 0 or self._wanted_s is None else self._wanted_s
 
+    def left_ms(self) -> int | None:
+        """Milliseconds until it is unloaded if nobody asks for it from now on; None: it stays."""
+        keeps_s = self.keeps_s()
+        due = life.idle_at(self.life, keeps_s)
+        if due is not None:
+            return max(0, round((due - self._clock.mono()) * 1000))
+        # In use, it stays that long from the end of its last request; else nothing is to end it.
+        return keeps_s * 1000 if self.life.in_flight and keeps_s >= 0 else None
+
     def release(self, lease: Lease, wants_s: int | None = None) -> None:
         """Give a lease back. ``wants_s``: how long the client wants the model kept, None for nothing said.
 

@@ -21,6 +21,8 @@ from relaydesk.surfaces.public.host_check import with_host
 from relaydesk.surfaces.public.malformed import hide_versions, server_logger
 from relaydesk.surfaces.public.middleware import with_errors, with_key
 from relaydesk.surfaces.public.models import list_models, show_model
+from relaydesk.surfaces.public.ollama import add_ollama
+from relaydesk.surfaces.public.openapi import openapi
 from relaydesk.surfaces.public.routing import AnyPath
 from relaydesk.surfaces.public.state import HUB, Hub
 
@@ -46,6 +48,7 @@ def route_table() -> web.UrlDispatcher:
     for path, plan_of in GENERATION.items():
         table.add_post(path, generation(plan_of, path))
     return table
+    add_ollama(table)
 
 
 def make_app(hub: Hub) -> web.Application:

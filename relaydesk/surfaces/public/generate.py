@@ -76,7 +76,7 @@ async def _streamed(request: web.Request, hub: Hub, run: Run) -> web.StreamRespo
             raise error
         response = web.StreamResponse(
             headers={
-                "Content-Type": f"{run.output.media_type}; charset=utf-8",
+                "Content-Type": _content_type(run.output.media_type),
                 **_STREAM_HEADERS,
                 "x-request-id": request[REQUEST_ID],
             }
@@ -118,6 +118,11 @@ async def _send(
         await writer.write(run.output.error(internal_fault(run.record.id)))
     finally:
         await cancel_and_wait(beat)
+
+
+def _content_type(media_type: str) -> str:
+    """Text needs its charset said; JSON has none to say, and clients compare its type as a whole."""
+    return f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type
 
 
 async def _next(frames: AsyncIterator[bytes]) -> bytes | None:

@@ -23,7 +23,8 @@ from relaydesk.surfaces.public.state import CALLER, CLIENT, HUB, REQUEST_ID, Han
 
 _log: Final = logging.getLogger(__name__)
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/health", "/v1/health"})
+# The root only says that something is there: Ollama's command line looks for it without a key.
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/health", "/v1/health", "/"})
 
 
 @web.middleware

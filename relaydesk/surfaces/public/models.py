@@ -19,20 +19,20 @@ from relaydesk.surfaces.public.state import CALLER, HUB
 
 async def list_models(request: web.Request) -> web.Response:
     """Every registered model that the key may use, with its state and whether it fits."""
-    body = list_body(map(_entry, _visible(request)))
+    body = list_body(map(_entry, visible(request)))
     return web.Response(body=body, content_type="application/json")
 
 
 async def show_model(request: web.Request) -> web.Response:
     """One model; its id may contain ``/`` and ``:``, escaped or not (B25)."""
-    models = _visible(request)
+    models = visible(request)
     wanted = id_from_path(request.match_info["id"])
     name = require_model(wanted, [ModelName(model.name, model.aliases) for model in models])
     found = next(model for model in models if model.name == name)
     return web.Response(body=entry_body(_entry(found)), content_type="application/json")
 
 
-def _visible(request: web.Request) -> list[ModelView]:
+def visible(request: web.Request) -> list[ModelView]:
     """What is not a key's to use is not its to know of."""
     caller = request[CALLER]
     return [model for model in request.app[HUB].models().models if caller.allows(model.name)]

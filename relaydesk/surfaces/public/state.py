@@ -11,6 +11,7 @@ from aiohttp import web
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.access.exposure import Exposure
 from relaydesk.core.access.proxies import Client
+from relaydesk.core.gateway.ollama.facts import Facts
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.view.sections import ModelsView
 from relaydesk.engine.access.keys import Authenticator
@@ -22,11 +23,12 @@ class Hub:
     """The parts of a node that the public routes use.
 
     ``accepting`` is false while the node starts or drains; ``heartbeat_s`` is the longest silence on a
-    stream; ``max_body`` bytes is the largest request body.
+    stream; ``max_body`` bytes is the largest request body; ``facts`` are a registered model's, by its name.
     """
 
     gateway: Gateway
     models: Callable[[], ModelsView]
+    facts: Callable[[str], Facts]
     authenticator: Authenticator
     accepting: Callable[[], bool]
     clock: Clock

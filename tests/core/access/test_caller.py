@@ -20,4 +20,4 @@ def test_a_model_that_is_not_allowed_is_one_that_does_not_exist() -> None:
         ann.require("n", "n:latest")
     fault = caught.value.fault
     assert (fault.code, fault.param) == ("model_not_found", "model")
-    assert "'n:latest' does not exist" in fault.message
+    assert fault.message == "model 'n:latest' not found"

@@ -104,3 +104,30 @@ async def test_let_go_while_it_loads() -> None:
     rig.runner.let_go()
     await settle()
     rig.nothing_left()
+
+
+@virtual
+async def test_how_long_it_is_still_there() -> None:
+    rig = Rig()
+    assert rig.runner.left_ms() is None
+    lease = await rig.request()
+    assert rig.runner.left_ms() == 100_000
+    rig.runner.release(lease, 7)
+    assert rig.runner.left_ms() == 7000
+    await asyncio.sleep(2)
+    assert rig.runner.left_ms() == 5000
+    rig.runner.release(await rig.request(), -1)
+    assert rig.runner.left_ms() is None
+    again = await rig.request()
+    assert rig.runner.left_ms() is None
+    rig.runner.release(again)
+
+
+@virtual
+async def test_one_that_is_loaded_ahead_waits_for_its_first_request() -> None:
+    rig = Rig()
+    rig.keep_alive_s = 0
+    await rig.warm()
+    assert rig.runner.left_ms() is None
+    await rig.request()
+    assert rig.runner.left_ms() == 0
