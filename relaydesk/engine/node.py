@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from relaydesk import __version__
 from relaydesk.config.load import Loaded
@@ -21,12 +21,9 @@ from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
 from relaydesk.core.view.sections import MetaView, Phase
-from relaydesk.engine.access.audit import HOST, Audit
-from relaydesk.engine.access.boot import boot_name
-from relaydesk.engine.access.key_commands import KeyCommands
-from relaydesk.engine.access.key_ring import KeyRing
+from relaydesk.engine.access.audit import HOST
 from relaydesk.engine.access.keys import Authenticator
-from relaydesk.engine.access.quotas import Quotas
+from relaydesk.engine.access.service import AccessService
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.dispatch import Dispatcher
@@ -52,17 +49,13 @@ from relaydesk.engine.supervisor import Supervisor
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.tls.service import TlsService, Topic
 from relaydesk.engine.watch import WatchHub
-from relaydesk.store.audit import AuditLog
-from relaydesk.store.db import Database, call_soon
+from relaydesk.store.db import Database
 from relaydesk.store.files import private_dir
-from relaydesk.store.keys import KeysRepo
 from relaydesk.store.lock import StateLock
 from relaydesk.store.measured import MeasuredRepo
 from relaydesk.store.meta import KEY_SHOWN, NODE_ID, MetaRepo
 from relaydesk.store.models import ModelsRepo
 from relaydesk.store.secrets import FileSecrets
-from relaydesk.store.usage import UsageRepo
-from relaydesk.store.usage_log import UsageLog
 
 _log: Final = logging.getLogger(__name__)
 
@@ -100,11 +93,6 @@ class Node:
         self.bus = Bus()
         self.alerts = AlertBoard(clock, self.bus)
         self.supervisor = Supervisor(clock, self.alerts)
-        self._audit_log = AuditLog(
-            paths.audit, lambda: self.loaded.settings.audit_days, self._from_thread(self._audit_alert)
-        )
-        self.audit = Audit(self._audit_log, clock, self._placement_of)
-        self.journal = Journal(clock, self.bus, self.audit.ended)
         self.lag = LoopLag(clock)
         self.dispatcher = Dispatcher()
         self.tls: TlsService | None = None
@@ -113,6 +101,17 @@ class Node:
         self._started_at_ms = clock.wall_ms()
         self._lock = StateLock(paths.state)
         self._database = Database(paths.database)
+        self.access = AccessService(
+            paths,
+            self._database,
+            clock,
+            rng,
+            self.bus,
+            self.alerts,
+            audit_days=lambda: self.loaded.settings.audit_days,
+            placement_of=self._placement_of,
+        )
+        self.journal = Journal(clock, self.bus, self.access.audit.ended)
         self._secrets = FileSecrets(paths.state)
         self._jobs = JobBoard(clock, rng, self.bus)
         self._pulls = PullService(paths.models, clock, environ=environ)
@@ -123,29 +122,30 @@ class Node:
         self.pool = Pool(
             self.registry, starter, loaded.settings.host_memory_mb, self._limits, clock, self.bus
         )
-        self.quotas = Quotas(
-            UsageRepo(self._database), UsageLog(paths.usage_log), clock, boot_name(), self._usage_alert
-        )
-        self.ring = KeyRing(KeysRepo(self._database), self.quotas, clock, rng, self.bus)
         self.gateway = Gateway(self.pool, self.journal, clock, rng, self.accepting)
         self.health = Health(self.journal, self.lag, self.pool, self.bus)
-        self.projector = Projector(
-            clock,
-            {
-                "meta": self.meta,
-                "models": lambda: models_view(self.pool, self.journal),
-                "workers": lambda: workers_view(self.pool),
-                "requests": self.journal.view,
-                "keys": lambda: self.authenticator.view(),
-                "health": self.health.view,
-                "log": book.view,
-                "alerts": self.alerts.view,
-                "jobs": self._jobs.view,
-            },
-        )
+        self.projector = Projector(clock, self._sections())
         self.watch_hub = WatchHub(self.bus, self.projector)
         self.api = LocalNode(self.projector, self.watch_hub, self.dispatcher)
-        self.authenticator: Authenticator
+
+    def _sections(self) -> dict[str, Callable[[], Any]]:
+        """What fronts see, by section."""
+        return {
+            "meta": self.meta,
+            "models": lambda: models_view(self.pool, self.journal),
+            "workers": lambda: workers_view(self.pool),
+            "requests": self.journal.view,
+            "keys": lambda: self.authenticator.view(),
+            "health": self.health.view,
+            "log": self._book.view,
+            "alerts": self.alerts.view,
+            "jobs": self._jobs.view,
+        }
+
+    @property
+    def authenticator(self) -> Authenticator:
+        """Who checks keys, once the node is open."""
+        return self.access.authenticator
 
     def accepting(self) -> bool:
         """Whether new requests are taken."""
@@ -176,12 +176,7 @@ class Node:
         self.node_id = await meta.put_first(NODE_ID, self.rng.token_bytes(8).hex())
         self._meta = meta
         await asyncio.to_thread(self._secrets.prepare)
-        self.authenticator = await asyncio.to_thread(
-            Authenticator.open, settings.api_key, self.ring, self._secrets, self.clock, self.rng, self.bus
-        )
-        await asyncio.to_thread(self._audit_log.open)
-        await self.quotas.open()
-        await self.ring.open()
+        await self.access.open(settings.api_key, self._secrets)
         if settings.tls_on:
             self.tls = self._make_tls()
             await asyncio.to_thread(self.tls.prepare)
@@ -203,11 +198,11 @@ class Node:
             self.clock,
             self._environ,
         ).register(self.dispatcher)
-        KeyCommands(self.ring, self.quotas, self.audit, self.clock).register(self.dispatcher)
+        self.access.register(self.dispatcher)
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:
             _log.warning("%s", warning)
-        for service in (self.watch_hub, self.lag, self.health, self.quotas, Watchdog(self.pool)):
+        for service in (self.watch_hub, self.lag, self.health, self.access.quotas, Watchdog(self.pool)):
             self.supervisor.add(service)
         if self.tls is not None:
             self.supervisor.add(_Certificates(self.tls))
@@ -266,8 +261,7 @@ class Node:
         await self._jobs.close()
         await self._pulls.close()
         await self.pool.close()
-        await self.quotas.close()
-        await asyncio.to_thread(self._audit_log.close)
+        await self.access.close()
         await self._database.close()
         self._lock.release()
 
@@ -316,25 +310,6 @@ class Node:
             return "server" if self.registry.entry(model).spec.kind == "url" else HOST
         except LocalError:
             return ""  # removed meanwhile
-
-    def _from_thread(self, call: Callable[[str], None]) -> Callable[[str], None]:
-        """``call`` for another thread to use: it runs on the loop."""
-        loop = asyncio.get_running_loop()
-        return lambda text: call_soon(loop, lambda: call(text))
-
-    def _audit_alert(self, sentence: str) -> None:
-        if sentence:
-            hint = "what happens until then is missing in the audit"
-            self.alerts.raise_alert("audit_not_kept", sentence, hint, severity="error")
-        else:
-            self.alerts.clear("audit_not_kept")
-
-    def _usage_alert(self, sentence: str) -> None:
-        if sentence:
-            hint = "until then a restart forgets what keys have used since"
-            self.alerts.raise_alert("usage_not_kept", sentence, hint, severity="error")
-        else:
-            self.alerts.clear("usage_not_kept")
 
     def _tls_alert(self, topic: Topic, sentence: SafeText) -> None:
         if topic == "unknown-name":

@@ -55,6 +55,7 @@ class Quotas:
         self._changed = False
         self._turn = asyncio.Lock()
         self._broken = False
+        self._opened = False
 
     async def open(self) -> None:
         """Read what was used. Raises `EnvError` ``storage_failed``."""
@@ -71,6 +72,7 @@ class Quotas:
             if ahead.boot != self._boot:
                 self._charge(ahead)
         await self._flush()
+        self._opened = True
 
     def limit(self, key: str, limits: KeyLimits) -> None:
         """Set a key's limits: they hold for the next request; running ones keep what they were granted."""
@@ -133,7 +135,10 @@ class Quotas:
                     self._fail(error)
 
     async def close(self) -> None:
-        """Take everything over; nothing needs to be known ahead any more."""
+        """Take everything over; nothing needs to be known ahead any more. Nothing to do where `open` failed."""
+        if not self._opened:
+            return
+        self._opened = False
         self._ahead.clear()
         self._changed = True
         try:
