@@ -24,6 +24,11 @@ def openai(rig: ClientRig, node_clients: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
+def anthropic(rig: ClientRig, node_clients: Path) -> dict[str, Any]:
+    return node_project.run(node_clients, "anthropic.mjs", rig.environment)
+
+
+@pytest.fixture(scope="module")
 def ai(rig: ClientRig, node_clients: Path) -> dict[str, Any]:
     return node_project.run(node_clients, "ai.mjs", rig.environment)
 
@@ -125,6 +130,35 @@ def test_openai_leaves_a_stream_and_the_hub_stops(openai: dict[str, Any], rig: C
     assert record.completion_tokens < 600
 
 
+def test_openai_gets_a_response_whole_and_as_events(openai: dict[str, Any]) -> None:
+    whole, stream = openai["response"], openai["responseStream"]
+    assert whole["output_text"]
+    assert stream["text"] == whole["output_text"]
+    for response in (whole, stream["last"]):
+        assert response["object"] == "response"
+        assert response["status"] == "incomplete"
+        assert response["incomplete_details"] == {"reason": "max_output_tokens"}
+        assert response["usage"]["output_tokens"] == 16
+    assert stream["ordered"]
+    assert stream["types"][0] == "response.created"
+    assert stream["types"][-1] == "response.incomplete"
+    assert openai["responseSlow"]["text"] == "so late"
+    assert openai["responseSlow"]["types"][-1] == "response.completed"
+
+
+def test_openai_calls_tools_by_responses(openai: dict[str, Any]) -> None:
+    assert [(item["call_id"], item["name"], item["arguments"]) for item in openai["responseCalls"]] == CALLS
+    assert openai["responseHelper"] == [list(call) for call in CALLS]
+    assert openai["responseRound"] == "Results: sun in Oslo, sun in Rome"
+
+
+def test_openai_throws_what_fails_in_a_response(openai: dict[str, Any]) -> None:
+    assert openai["responseFails"]["thrown"] == "APIError"
+    assert "out of memory" in openai["responseFails"]["message"]
+    assert openai["responseOverflow"]["code"] == "context_length_exceeded"
+    assert openai["responseOverflow"]["param"] == "input"
+
+
 def test_openai_retries_what_may_get_better_and_nothing_else(openai: dict[str, Any]) -> None:
     permanent, again = openai["permanent"], openai["again"]
     assert permanent["thrown"] == again["thrown"] == "InternalServerError"
@@ -180,3 +214,53 @@ def test_ai_sdk_shows_the_sentence_of_an_error(ai: dict[str, Any]) -> None:
     assert "relaydesk token --api" in ai["wrongKey"]["message"]
     assert (ai["overflow"]["thrown"], ai["overflow"]["status"]) == ("APICallError", 400)
     assert "maximum context length is 1024 tokens" in ai["overflow"]["message"]
+
+
+def test_anthropic_gets_a_message_whole_and_as_events(anthropic: dict[str, Any]) -> None:
+    whole, stream = anthropic["whole"], anthropic["stream"]
+    (block,) = whole["content"]
+    assert block["type"] == "text" and block["text"]
+    assert stream["text"] == block["text"]
+    assert stream["content"] == whole["content"]
+    assert whole["stop_reason"] == stream["stop"] == "max_tokens"
+    # What a cache held is counted beside the rest.
+    usages = (whole["usage"], stream["usage"])
+    read = [usage["input_tokens"] + usage["cache_read_input_tokens"] for usage in usages]
+    assert read[0] == read[1] == anthropic["count"]["input_tokens"] > 10
+    assert whole["usage"]["output_tokens"] == stream["usage"]["output_tokens"] == 8
+    assert anthropic["system"]["content"][0]["text"] != block["text"]
+
+
+def test_anthropic_gets_the_text_before_a_stop_text(anthropic: dict[str, Any]) -> None:
+    seen = anthropic["stop"]
+    assert seen["cut"] == seen["whole"][: seen["whole"].index(seen["word"])] != ""
+
+
+def test_anthropic_reads_text_whatever_is_between_it(anthropic: dict[str, Any]) -> None:
+    assert anthropic["unicode"]["text"] == "Grüße 😊漢字\u2028\0"
+    assert anthropic["slow"]["text"] == "so late"
+    assert anthropic["unicode"]["stop"] == anthropic["slow"]["stop"] == "end_turn"
+
+
+@pytest.mark.parametrize("step", ["breaks", "fails"])
+def test_anthropic_throws_what_fails_behind_the_headers(anthropic: dict[str, Any], step: str) -> None:
+    seen = anthropic[step]
+    assert (seen["text"], seen["thrown"], seen["type"]) == ("Hello", "APIError", "api_error")
+    assert ("out of memory" in seen["message"]) == (step == "fails")
+
+
+def test_anthropic_calls_tools(anthropic: dict[str, Any]) -> None:
+    assert [(block["id"], block["name"], block["input"]) for block in anthropic["calls"]["content"]] == [
+        ("call_a", "weather", {"town": "Oslo"}),
+        ("call_b", "weather", {"town": "Rome"}),
+    ]
+    assert anthropic["calls"]["stop"] == "tool_use"
+    assert [block["text"] for block in anthropic["round"]] == ["Results: sun in Oslo, sun in Rome"]
+
+
+def test_anthropic_has_a_class_for_each_refusal(anthropic: dict[str, Any]) -> None:
+    assert anthropic["overflow"]["thrown"] == "BadRequestError"
+    assert "prompt is too long" in anthropic["overflow"]["message"]
+    assert anthropic["unknown"]["thrown"] == "NotFoundError"
+    assert anthropic["wrongKey"]["thrown"] == "AuthenticationError"
+    assert anthropic["permanent"]["seen"] == [{"status": 503, "after": None, "retry": "false"}]

@@ -63,6 +63,24 @@ async function attempts(body, maxRetries) {
   return { seen };
 }
 
+// A stream of /v1/responses: its events by type, and the response that the last one carries.
+async function respond(body) {
+  const seen = [];
+  try {
+    for await (const event of await client.responses.create({ ...body, stream: true })) seen.push(event);
+  } catch (error) {
+    return { types: seen.map((event) => event.type), ...thrown(error) };
+  }
+  return {
+    types: seen.map((event) => event.type),
+    text: seen.filter((event) => event.type === 'response.output_text.delta').map((event) => event.delta).join(''),
+    ordered: seen.every((event, number) => event.sequence_number === number),
+    last: seen.at(-1)?.response ?? seen.at(-1) ?? null,
+  };
+}
+const answering = (input, more = {}) => ({ model: 'scripted', input, ...more });
+const flat = tools.map((tool) => ({ type: 'function', ...tool.function, strict: false }));
+
 await report({
   list: async () => (await client.models.list()).data.map((model) => model.id).sort(),
   retrieve: async () => (await client.models.retrieve(hub.slashed)).id,
@@ -136,6 +154,29 @@ await report({
     for await (const _ of stream) if (++chunks === 4) stream.controller.abort();
     return { chunks };
   },
+  response: async () => {
+    const response = await client.responses.create({ model: 'tiny', input: 'Name a colour.', temperature: 0, max_output_tokens: 16 });
+    return { ...response, output_text: response.output_text };
+  },
+  responseStream: async () => respond({ model: 'tiny', input: 'Name a colour.', temperature: 0, max_output_tokens: 16 }),
+  responseCalls: async () => (await client.responses.create(answering('[two-calls]', { tools: flat }))).output,
+  responseRound: async () => {
+    const asked = await client.responses.create(answering('[two-calls]', { tools: flat }));
+    const results = asked.output.map((call) => ({
+      type: 'function_call_output',
+      call_id: call.call_id,
+      output: `sun in ${JSON.parse(call.arguments).town}`,
+    }));
+    const input = [{ role: 'user', content: '[two-calls]' }, ...asked.output, ...results];
+    return (await client.responses.create(answering(input, { tools: flat }))).output_text;
+  },
+  responseHelper: async () => {
+    const stream = client.responses.stream(answering('[two-calls]', { tools: flat }));
+    return (await stream.finalResponse()).output.map((call) => [call.call_id, call.name, call.arguments]);
+  },
+  responseSlow: async () => respond(answering('[slow]')),
+  responseFails: async () => respond(answering('[fails]')),
+  responseOverflow: async () => client.responses.create({ model: 'tiny', input: 'word '.repeat(3000) }),
   permanent: async () => attempts({ ...tiny(), model: 'big' }, 2),
   again: async () => attempts({ ...tiny(), model: 'absent' }, 2),
 });
