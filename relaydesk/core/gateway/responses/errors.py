@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.decode import encode
 from relaydesk.core.gateway.errors import error_body
 from relaydesk.core.gateway.scrub import scrub
+
+# For whatever asks for an earlier response: by its id, to delete or to cancel it.
+NOT_KEPT: Final = Fault(
+    "not_found", "responses are not kept here", "keep the answer yourself and send the conversation in input"
+)
 
 
 def error_members(fault: Fault) -> bytes:
