@@ -16,6 +16,7 @@ from relaydesk.core.access.credentials import presented, unauthorized
 from relaydesk.core.access.proxies import client_of
 from relaydesk.core.errors import Fault, FaultError
 from relaydesk.core.gateway.dialect import dialect_reply
+from relaydesk.core.gateway.responses.errors import NOT_KEPT
 from relaydesk.core.ids import accept_request_id, new_request_id
 from relaydesk.core.text import safe_text
 from relaydesk.surfaces.public.routing import PATH_KEY, path_of
@@ -84,6 +85,8 @@ def internal_fault(request_id: str) -> Fault:
 
 
 def _http_fault(request: web.Request, error: web.HTTPException) -> Fault:
+    if error.status == 404 and path_of(request).startswith("/v1/responses/"):
+        return NOT_KEPT
     if error.status == 404:
         return Fault(
             "not_found", "there is no such route", "there are GET /v1/models and POST /v1/chat/completions"
