@@ -130,6 +130,22 @@ def test_openai_leaves_a_stream_and_the_hub_stops(openai: dict[str, Any], rig: C
     assert record.completion_tokens < 600
 
 
+def test_openai_completes_bare_prompts(openai: dict[str, Any]) -> None:
+    whole, stream = openai["completion"], openai["completionStream"]
+    (choice,) = whole["choices"]
+    assert whole["object"] == "text_completion"
+    assert choice["text"]
+    assert (stream["text"], stream["finish"]) == (choice["text"], [choice["finish_reason"]])
+    ((choices, usage),) = stream["usages"]
+    assert choices == []
+    assert usage["total_tokens"] == whole["usage"]["total_tokens"] == usage["prompt_tokens"] + 8
+    seen = openai["completionStop"]
+    assert seen["cut"] == seen["whole"][: seen["whole"].index(seen["word"])] != ""
+    assert seen["finish"] == "stop"
+    assert openai["completions"]["indexes"] == [0, 1]
+    assert openai["completions"]["usage"]["completion_tokens"] == 16
+
+
 def test_openai_gets_a_response_whole_and_as_events(openai: dict[str, Any]) -> None:
     whole, stream = openai["response"], openai["responseStream"]
     assert whole["output_text"]

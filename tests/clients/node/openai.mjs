@@ -21,6 +21,22 @@ const tools = [
   { type: 'function', function: { name: 'weather', description: 'Weather in a town', parameters: weather() } },
 ];
 
+const bare = (more = {}) => ({
+  model: 'tiny',
+  prompt: 'The colours of the rainbow are',
+  max_tokens: 8,
+  temperature: 0,
+  ...more,
+});
+
+// A call that the model must make, whole and streamed.
+async function forced(choice) {
+  const body = tiny({ tools, tool_choice: choice, max_completion_tokens: 60 });
+  const whole = (await client.chat.completions.create(body)).choices[0];
+  const stream = await client.chat.completions.stream(body).finalChatCompletion();
+  return { whole, streamed: stream.choices[0] };
+}
+
 async function collect(stream) {
   const chunks = [];
   for await (const chunk of stream) chunks.push(chunk);
@@ -177,6 +193,30 @@ await report({
   responseSlow: async () => respond(answering('[slow]')),
   responseFails: async () => respond(answering('[fails]')),
   responseOverflow: async () => client.responses.create({ model: 'tiny', input: 'word '.repeat(3000) }),
+  completion: async () => client.completions.create(bare()),
+  completionStream: async () => {
+    const seen = { text: '', finish: [], usages: [] };
+    for await (const chunk of await client.completions.create(bare({ stream: true, stream_options: { include_usage: true } }))) {
+      for (const choice of chunk.choices) {
+        seen.text += choice.text;
+        if (choice.finish_reason) seen.finish.push(choice.finish_reason);
+      }
+      if (chunk.usage) seen.usages.push([chunk.choices, chunk.usage]);
+    }
+    return seen;
+  },
+  completionStop: async () => {
+    const whole = (await client.completions.create(bare({ max_tokens: 24 }))).choices[0].text;
+    const word = whole.trim().split(/\s+/)[3];
+    const cut = (await client.completions.create(bare({ max_tokens: 24, stop: word }))).choices[0];
+    return { whole, word, cut: cut.text, finish: cut.finish_reason };
+  },
+  completions: async () => {
+    const both = await client.completions.create(bare({ prompt: ['One, two,', 'Red, green,'] }));
+    return { indexes: both.choices.map((choice) => choice.index), usage: both.usage };
+  },
+  required: async () => forced('required'),
+  byName: async () => forced({ type: 'function', function: { name: 'weather' } }),
   permanent: async () => attempts({ ...tiny(), model: 'big' }, 2),
   again: async () => attempts({ ...tiny(), model: 'absent' }, 2),
 });
