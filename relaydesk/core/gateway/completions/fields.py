@@ -25,6 +25,8 @@ NUMBERS: Final[dict[str, tuple[float, float]]] = {
             "presence_penalty",
             "frequency_penalty",
             "repeat_penalty",
+            "repeat_last_n",
+            "typical_p",
         )
     },
     "logprobs": (0, 5),
@@ -59,6 +61,8 @@ class Envelope(msgspec.Struct):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    typical_p: float | None = None
     logit_bias: Raw = Raw()
     logprobs: int | None = None
     cache_prompt: bool | None = None

@@ -102,6 +102,8 @@ def parse_completion(body: bytes) -> CompletionRequest:
         presence_penalty=envelope.presence_penalty,
         frequency_penalty=envelope.frequency_penalty,
         repeat_penalty=envelope.repeat_penalty,
+        repeat_last_n=envelope.repeat_last_n,
+        typical_p=envelope.typical_p,
         logit_bias=logit_biases(envelope.logit_bias),
         logprobs=envelope.logprobs,
         cache_prompt=envelope.cache_prompt is not False,

@@ -107,6 +107,7 @@ def _capabilities(file: GgufHeader, capabilities: Capabilities) -> tuple[str, ..
     can = {
         "completion": True,
         "tools": capabilities.tools,
+        "insert": capabilities.infill and known,
         # Of a far server it is not known: a picker that promises it would have images sent there in vain.
         "vision": capabilities.images and known,
         "thinking": capabilities.thinking and known,

@@ -1,4 +1,8 @@
-"""``POST /api/generate``: one prompt, answered as a conversation of one message."""
+"""``POST /api/generate``: one prompt, answered as a conversation of one message.
+
+With ``raw`` the prompt goes to the engine as it is, without a chat's template; with ``suffix`` the gap
+between the two is filled.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,21 @@ from typing import Final
 
 from msgspec import Raw
 
-from relaydesk.core.gateway.decode import decoder, invalid, present, require_string, unsupported
+from relaydesk.core.gateway.decode import decoder, invalid, kind_of, present, require_string, unsupported
 from relaydesk.core.gateway.ollama.messages import Conversation
 from relaydesk.core.gateway.ollama.output import generate_said
-from relaydesk.core.gateway.ollama.request import Asked, Common, asked, field_names, nothing_asked, opened
+from relaydesk.core.gateway.ollama.request import (
+    Asked,
+    Common,
+    asked,
+    completion_asked,
+    field_names,
+    nothing_asked,
+    opened,
+)
 
 _EMPTY: Final = b'""'
+_BLANK: Final = b"[] \t\r\n"
 
 
 class _Generate(Common):
@@ -31,11 +44,14 @@ def generate_asked(body: bytes) -> Asked:
     """What a body asks for. Raises `PeerError` whose ``param`` is the client's own field."""
     given = opened(_GENERATE, body)
     _refuse(given)
-    prompt = require_string(present(given.prompt) or _EMPTY, "prompt")
-    system = require_string(present(given.system) or _EMPTY, "system")
+    prompt, system, suffix = _text(given.prompt, "prompt"), _text(given.system, "system"), _suffix(given)
     images = present(given.images)
-    if prompt == _EMPTY and not images.strip(b"[ \t\r\n]"):
+    has_images = bool(images.strip(_BLANK))
+    if prompt == _EMPTY and suffix == _EMPTY and not has_images:
         return nothing_asked(given, generate_said)
+    if given.raw or suffix != _EMPTY:
+        _refuse_beside("raw" if given.raw else "suffix", given, system, has_images)
+        return completion_asked(given, prompt, suffix, generate_said)
     names = field_names()
     conversation = Conversation(names)
     if system != _EMPTY:
@@ -45,22 +61,40 @@ def generate_asked(body: bytes) -> Asked:
     return asked(given, conversation.body, names, generate_said)
 
 
+def _text(raw: Raw, at: str) -> bytes:
+    return require_string(present(raw) or _EMPTY, at)
+
+
+def _suffix(given: _Generate) -> bytes:
+    suffix = _text(given.suffix, "suffix")
+    if suffix != _EMPTY and given.raw:
+        raise unsupported("suffix", "suffix does not go together with raw", "leave one of them out")
+    return suffix
+
+
 def _refuse(given: _Generate) -> None:
-    """What no chat model can be asked for. Raises `PeerError` naming the field."""
-    if given.raw:
-        raise unsupported(
-            "raw", "raw is not supported here", "ask /v1/completions, which takes a bare prompt"
-        )
-    if present(given.suffix) not in (b"", _EMPTY):
-        raise unsupported("suffix", "suffix is not supported here", "ask /v1/completions")
-    if present(given.template) not in (b"", _EMPTY):
+    """What cannot be done in any form. Raises `PeerError` naming the field."""
+    if _text(given.template, "template") != _EMPTY:
         raise unsupported(
             "template",
             "a template in a request is not supported",
-            "leave it out: the model's own is used, or the one the operator gave it",
+            "leave it out: the model's own is used, or the one the operator gave it; or send raw",
         )
     context = present(given.context)
     if context and context[:1] != b"[":
-        raise invalid("context", "context must be a list of numbers")
-    if context.strip(b"[ \t\r\n]"):
+        raise invalid("context", f"context must be a list, not {kind_of(context)}")
+    if context.strip(_BLANK):
         raise unsupported("context", "context is not supported", "send the conversation itself to /api/chat")
+
+
+def _refuse_beside(mode: str, given: _Generate, system: bytes, has_images: bool) -> None:
+    """What needs a chat's template, where ``mode`` does without. Raises `PeerError` naming the field."""
+    needs = {
+        "system": system != _EMPTY,
+        "images": has_images,
+        "format": present(given.format) not in (b"", _EMPTY),
+        "think": bool(given.think),
+    }
+    for name, there in needs.items():
+        if there:
+            raise unsupported(name, f"{name} does not go together with {mode}", "leave one of them out")

@@ -6,13 +6,16 @@ refuses back into the client's words.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 from msgspec import Raw
 
-from relaydesk.core.errors import PeerError
+from relaydesk.core.errors import Fault, PeerError
 from relaydesk.core.gateway.chat import ChatWork
+from relaydesk.core.gateway.completions.plan import CompletionWork
+from relaydesk.core.gateway.completions.request import parse_completion
 from relaydesk.core.gateway.decode import (
     T,
     check_text,
@@ -25,6 +28,7 @@ from relaydesk.core.gateway.decode import (
     unsupported,
 )
 from relaydesk.core.gateway.field_names import FieldNames
+from relaydesk.core.gateway.fields import RANGES
 from relaydesk.core.gateway.ollama.keep_alive import keep_alive_s
 from relaydesk.core.gateway.ollama.options import NAMES, Options, chat_fields
 from relaydesk.core.gateway.ollama.output import OllamaOutput, Said
@@ -67,6 +71,9 @@ class OllamaWork(ChatWork):
         self._names = names
         self._thinks = thinks
 
+    def _with(self, request: ChatRequest) -> OllamaWork:
+        return OllamaWork(request, self._names, thinks=self._thinks)
+
     def fitted(self, capabilities: Capabilities) -> OllamaWork:
         if self._thinks and not capabilities.thinking:
             model = f'"{safe_text(self.model, 128)}"' if self.model else "this model"
@@ -74,6 +81,16 @@ class OllamaWork(ChatWork):
         with in_the_words_of(self._names):
             super().fitted(capabilities)
         return self
+
+    def _with(self, request: ChatRequest) -> OllamaWork:
+        return OllamaWork(request, self._names, thinks=self._thinks)
+
+    def blamed(self, fault: Fault) -> Fault:
+        param = fault.param or ""
+        theirs = self._names(param)
+        if theirs == param:
+            return fault
+        return replace(fault, param=theirs, hint=fault.hint.replace(param, theirs))
 
 
 _TEXT: Final = decoder(str)
@@ -119,6 +136,27 @@ def asked(common: Common, messages: bytes, names: FieldNames, said: Said, tools:
     return Asked(Plan(work, lambda identity: OllamaOutput(identity, said), kept))
 
 
+def completion_asked(common: Common, prompt: bytes, suffix: bytes, said: Said) -> Asked:
+    """A bare prompt to go on with, or a gap to fill between it and ``suffix``; both JSON strings.
+
+    Raises `PeerError` in the client's words.
+    """
+    kept = keep_alive_s(common.keep_alive)
+    _check_logprobs(common)
+    fields: dict[str, object] = {
+        "model": common.model,
+        "prompt": Raw(prompt),
+        "suffix": Raw(suffix),
+        "stream": streams(common),
+        **chat_fields(common.options or Options()),
+    }
+    with in_the_words_of(field_names()):
+        request = parse_completion(encode(fields))
+    if common.logprobs:
+        request = msgspec.structs.replace(request, logprobs=common.top_logprobs or 0)
+    return Asked(Plan(CompletionWork(request), lambda identity: OllamaOutput(identity, said), kept))
+
+
 def nothing_asked(common: Common, said: Said) -> Asked:
     """A request with nothing to answer: the model is loaded, or unloaded where it is to be kept for nothing.
 
@@ -139,6 +177,16 @@ def nothing_asked(common: Common, said: Said) -> Asked:
 def streams(common: Common) -> bool:
     """A stream unless it was declined."""
     return common.stream is not False
+
+
+def _check_logprobs(common: Common) -> None:
+    """More alternatives than OpenAI's completions have, as in a chat."""
+    low, high = RANGES["top_logprobs"]
+    top = common.top_logprobs
+    if top is not None and not low <= top <= high:
+        raise invalid("top_logprobs", f"top_logprobs is {top}, allowed is {low} to {high}")
+    if top and not common.logprobs:
+        raise invalid("top_logprobs", "top_logprobs needs logprobs to be true")
 
 
 def _format(raw: Raw) -> dict[str, object] | None:

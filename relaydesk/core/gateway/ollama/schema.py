@@ -47,8 +47,8 @@ _MESSAGE: Final = shape(
 )
 CHAT_REQUEST: Final = _with({"messages": listed(_MESSAGE), "tools": listed(OBJECT)})
 GENERATE_REQUEST: Final = _with(
-    {"prompt": TEXT, "system": TEXT, "images": _IMAGES, "suffix": literal(""), "template": literal(""),
-     "context": NULL, "raw": {"enum": [False]}}
+    {"prompt": TEXT, "system": TEXT, "images": _IMAGES, "suffix": TEXT, "template": literal(""),
+     "context": NULL, "raw": {"type": "boolean"}}
 )  # fmt: skip
 
 _TIMES: Final = dict.fromkeys(

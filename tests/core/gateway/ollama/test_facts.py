@@ -71,15 +71,15 @@ def test_a_size_is_counted_or_else_as_the_file_says(parameters: int, shown: str)
 
 def test_capabilities_in_ollamas_words() -> None:
     assert facts().capabilities == ("completion",)
-    everything = Capabilities(tools=True, images=True, thinking=True)
-    assert facts(can=everything).capabilities == ("completion", "tools", "vision", "thinking")
+    everything = Capabilities(tools=True, images=True, thinking=True, infill=True)
+    assert facts(can=everything).capabilities == ("completion", "tools", "insert", "vision", "thinking")
     assert facts(header=replace(HEADER, pooling="mean"), can=everything).capabilities == ("embedding",)
     assert facts(header=replace(HEADER, causal=False)).capabilities == ("embedding",)
 
 
 def test_a_far_server_promises_no_more_than_is_known() -> None:
     far = ModelSpec(name="far", kind="url", url="http://10.0.0.1/v1", added_ms=5)
-    found = facts_of(far, None, Capabilities(tools=True, images=True, thinking=True), 0)
+    found = facts_of(far, None, Capabilities(tools=True, images=True, thinking=True, infill=True), 0)
     assert found.capabilities == ("completion", "tools")
     assert (found.size, found.format, found.family, found.parameter_size) == (0, "", "", "")
     assert found.info == {"general.architecture": "unknown", "general.basename": "far"}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relaydesk.core.errors import PeerError
+from relaydesk.core.errors import Fault, PeerError
+from relaydesk.core.gateway.faults import context_fault
 from relaydesk.core.gateway.ollama.generate import generate_asked
 from relaydesk.core.gateway.ollama.request import Asked
 from relaydesk.core.gateway.output import Identity, Spent
@@ -62,8 +63,7 @@ def test_the_empty_and_the_neutral_are_nothing() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "code"),
     [
-        ("raw", True, "unsupported"),
-        ("suffix", "x", "unsupported"),
+        ("suffix", 3, "invalid_request"),
         ("template", "{{ .Prompt }}", "unsupported"),
         ("context", [1, 2], "unsupported"),
         ("context", "x", "invalid_request"),
@@ -76,6 +76,85 @@ def test_the_empty_and_the_neutral_are_nothing() -> None:
 )
 def test_what_cannot_be_is_named(field: str, value: object, code: str) -> None:
     assert refused(**{field: value}) == (code, field)
+
+
+OPTIONS = {"temperature": 0, "num_predict": 3, "typical_p": 0.5, "repeat_last_n": 9, "stop": ["x"]}
+
+
+def test_a_raw_prompt_goes_to_the_engine_as_it_is() -> None:
+    plan = ask(prompt='<s>"hi"\n', raw=True, options=OPTIONS, logprobs=True, top_logprobs=9).plan
+    assert plan.work.path == "/v1/completions"
+    assert (plan.work.choices, plan.work.stream) == (1, True)
+    sent = engine(plan)
+    assert sent["prompt"] == '<s>"hi"\n'
+    assert {
+        key: sent[key] for key in ("temperature", "max_tokens", "typical_p", "repeat_last_n", "stop")
+    } == {
+        **{key: OPTIONS[key] for key in OPTIONS if key != "num_predict"},
+        "max_tokens": 3,
+    }
+    assert sent["logprobs"] == 9
+    assert engine(ask(raw=True, logprobs=True).plan)["logprobs"] == 1
+    assert "logprobs" not in engine(ask(raw=True).plan)
+    assert not ask(raw=True, stream=False).plan.work.stream
+    assert ask(raw=True, keep_alive="1m").plan.keep_alive_s == 60
+
+
+def test_a_gap_is_filled_where_the_model_can() -> None:
+    work = ask(prompt="def f(", suffix="): pass").plan.work
+    with pytest.raises(PeerError) as caught:
+        work.fitted(Capabilities())
+    assert (caught.value.fault.code, caught.value.fault.param) == ("unsupported", "suffix")
+    fitted = work.fitted(Capabilities(infill=True, infill_tokens=(1, 2, 3)))
+    body = json.loads(fitted.body(0, alias="m", slot=0, cache_prompt=True, extensions=True))
+    assert body["prompt"] == ["", 1, "def f(", 2, "): pass", 3]
+    assert ask(prompt="", suffix="x").plan.work.choices == 1
+
+
+@pytest.mark.parametrize("mode", [{"raw": True}, {"suffix": "x"}])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("system", "s"),
+        ("images", [PICTURE]),
+        ("format", "json"),
+        ("format", {"type": "object"}),
+        ("think", True),
+    ],
+)
+def test_what_needs_a_template_is_refused_without_one(
+    mode: dict[str, Any], field: str, value: object
+) -> None:
+    assert refused(**mode, **{field: value}) == ("unsupported", field)
+
+
+@pytest.mark.parametrize("mode", [{"raw": True}, {"suffix": "x"}])
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"options": {"temperature": 9}}, "options.temperature"),
+        ({"options": {"num_predict": 2**40}}, "options.num_predict"),
+        ({"options": {"typical_p": 2}}, "options.typical_p"),
+        ({"top_logprobs": 21, "logprobs": True}, "top_logprobs"),
+        ({"top_logprobs": 1}, "top_logprobs"),
+        ({"keep_alive": "x"}, "keep_alive"),
+    ],
+)
+def test_bare_prompts_have_the_same_bounds(mode: dict[str, Any], fields: dict[str, Any], param: str) -> None:
+    assert refused(**mode, **fields) == ("invalid_request", param)
+
+
+def test_raw_and_a_suffix_do_not_go_together() -> None:
+    assert refused(raw=True, suffix="x") == ("unsupported", "suffix")
+
+
+def test_an_overflow_is_said_of_the_prompt() -> None:
+    for fields in ({}, {"raw": True}):
+        fault = ask(**fields).plan.work.blamed(context_fault(900, 512))
+        assert (fault.param, fault.hint) == ("prompt", "shorten the prompt")
+        assert "512 tokens" in fault.message
+    other = Fault("engine_failed", "it broke")
+    assert ask().plan.work.blamed(other) == other
 
 
 @pytest.mark.parametrize(("keep_alive", "reason"), [(None, "load"), ("1m", "load"), (0, "unload")])

@@ -36,6 +36,7 @@ def both(chunks: list[bytes], said: Any = chat_said) -> tuple[list[dict[str, Any
         if piece is not None:
             out += output.piece(0, piece)
             answer.add(piece)
+    reader.end()
     usage = total_usage([reader.tally])
     out += output.close(usage, SPENT)
     assert out.endswith(b"\n") and b"\n\n" not in out
