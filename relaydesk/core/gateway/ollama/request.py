@@ -82,9 +82,6 @@ class OllamaWork(ChatWork):
             super().fitted(capabilities)
         return self
 
-    def _with(self, request: ChatRequest) -> OllamaWork:
-        return OllamaWork(request, self._names, thinks=self._thinks)
-
     def blamed(self, fault: Fault) -> Fault:
         param = fault.param or ""
         theirs = self._names(param)
