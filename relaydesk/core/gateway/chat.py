@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from relaydesk.core.errors import Fault
+from relaydesk.core.gateway.bound import chat_bound
 from relaydesk.core.gateway.chat_output import ChatOutput
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.piece import ChoiceStream
+from relaydesk.core.gateway.prompt_count import COUNT_PATH
 from relaydesk.core.gateway.rebuild import engine_body
 from relaydesk.core.gateway.request import ChatRequest, check_capabilities, parse_chat
 from relaydesk.core.gateway.usage import Tally, Usage, total_usage
-from relaydesk.core.gateway.work import Capabilities, Plan
+from relaydesk.core.gateway.work import Capabilities, Counting, Plan
 
 CHAT_PATH: Final = "/v1/chat/completions"
 
@@ -27,6 +31,23 @@ class ChatWork:
         self.model = request.model
         self.stream = request.stream
         self.choices = request.n
+        self.limit = request.limit
+
+    @property
+    def prompt_bound(self) -> int:
+        return chat_bound(self.request)
+
+    def limited(self, limit: int) -> ChatWork:
+        least = limit if self.limit is None else min(limit, self.limit)
+        return self._with(msgspec.structs.replace(self.request, limit=least))
+
+    def counting(self, alias: str) -> Counting:
+        body = self.body(0, alias=alias, slot=None, cache_prompt=False, extensions=True)
+        return Counting(((COUNT_PATH, body),))
+
+    def _with(self, request: ChatRequest) -> ChatWork:
+        """The same work of another request."""
+        return ChatWork(request)
 
     def fitted(self, capabilities: Capabilities) -> ChatWork:
         check_capabilities(self.request, capabilities)

@@ -17,8 +17,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What a model can do. Reading and writing text is ``completion``, which embedding models cannot.
 
     ``infill_tokens`` are its own for what stands before a gap, what stands behind it, and the gap; None where
-    they are not known. ``vocabulary`` is its number of tokens, ``dimensions`` the length of its embeddings:
-    0 where not known.
+    they are not known. ``vocabulary`` is its number of tokens, ``dimensions`` the length of its embeddings,
+    ``template_bytes`` that of its chat template: 0 where not known.
     """
 
     completion: bool = True
@@ -29,6 +29,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     infill: bool = False
     infill_tokens: tuple[int, int, int] | None = None
     vocabulary: int = 0
+    template_bytes: int = 0
     dimensions: int = 0
 
 
@@ -47,6 +48,13 @@ class Reader(Protocol):
         ...
 
 
+class Counting(msgspec.Struct, frozen=True):
+    """Engine requests, path and body, whose counts add up; ``known`` tokens come to them."""
+
+    requests: tuple[tuple[str, bytes], ...]
+    known: int = 0
+
+
 class Work(Protocol):
     """A checked request, as engine requests: one for each choice, each with a slot of its own.
 
@@ -61,6 +69,27 @@ class Work(Protocol):
     def choices(self) -> int: ...
     @property
     def path(self) -> str: ...
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens that the client wants of each choice; None lets it go on to its end."""
+        ...
+
+    @property
+    def prompt_bound(self) -> int:
+        """At least as many tokens as all prompts have, each once; what a template adds is not in it.
+
+        No model is needed to know it: a token stands for at least one byte.
+        """
+        ...
+
+    def limited(self, limit: int) -> Work:
+        """The same work with at most ``limit`` tokens a choice."""
+        ...
+
+    def counting(self, alias: str) -> Counting:
+        """What tells how many tokens the prompts really have."""
+        ...
 
     def fitted(self, capabilities: Capabilities) -> Work:
         """The same work as this model can do it.

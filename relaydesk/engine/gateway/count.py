@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from relaydesk.core.errors import Fault, FaultError, PeerError
-from relaydesk.core.gateway.prompt_count import COUNT_PATH, counted
+from relaydesk.core.gateway.prompt_count import counted
 from relaydesk.core.gateway.work import Work
 from relaydesk.engine.gateway.journal import RequestRecord
 from relaydesk.engine.pool.lease import Lease
@@ -23,7 +23,7 @@ async def count_prompt(pool: Pool, record: RequestRecord, work: Work) -> int:
     try:
         pool.check(record.model)
         async with pool.lease(record.model, record) as lease:
-            count = await _asked(lease, record.model, work)
+            count = await counted_by(lease, record.model, work)
             record.finish(200)
     except FaultError as error:
         record.finish(error.fault.rule.status, error.fault)
@@ -34,13 +34,14 @@ async def count_prompt(pool: Pool, record: RequestRecord, work: Work) -> int:
     return count
 
 
-async def _asked(lease: Lease, model: str, work: Work) -> int:
+async def counted_by(lease: Lease, model: str, work: Work) -> int:
+    """Tokens of all prompts of ``work``, asked of the engine that a lease holds. Raises `PeerError`."""
     if not lease.extensions:
         raise PeerError("unsupported", f"the server behind {model} does not count tokens")
-    body = work.body(0, alias=lease.alias, slot=None, cache_prompt=False, extensions=True)
+    counting = work.counting(lease.alias)
     try:
-        reply = await lease.engine.json("POST", COUNT_PATH, body)
-        return counted(reply.status, reply.body)
+        replies = [await lease.engine.json("POST", path, body) for path, body in counting.requests]
+        return counting.known + sum(counted(reply.status, reply.body) for reply in replies)
     except PeerError as error:
         fault = work.blamed(await lease.why(error.fault))
         raise PeerError(

@@ -100,6 +100,7 @@ class Registry:
             infill=header is not None and header.infills,
             infill_tokens=header.infill_tokens if header is not None else None,
             vocabulary=header.vocab_size if header is not None else 0,
+            template_bytes=len(entry.spec.template or (header.template if header is not None else "")),
         )
 
     async def add(self, spec: ModelSpec) -> Entry:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from relaydesk.core.errors import PeerError
-from relaydesk.core.gateway.prompt_count import counted
+from relaydesk.core.gateway.prompt_count import counted, tokenize_body
 
 
 def test_a_count() -> None:
@@ -25,3 +27,19 @@ def test_what_is_no_count(status: int, body: bytes, code: str) -> None:
     with pytest.raises(PeerError) as caught:
         counted(status, body)
     assert caught.value.fault.code == code
+
+
+def test_the_tokens_themselves_are_counted_without_building_them() -> None:
+    assert counted(200, b'{"tokens":[1,22,333]}') == 3
+    assert counted(200, b'{"tokens":[ ]}') == 0
+    for body in (b'{"tokens":[[1],[2]]}', b'{"tokens":{}}', b'{"tokens":null}'):
+        with pytest.raises(PeerError):
+            counted(200, body)
+
+
+def test_what_asks_for_them() -> None:
+    assert json.loads(tokenize_body(b'"Hi \\u00e9"')) == {
+        "content": "Hi é",
+        "add_special": True,
+        "parse_special": True,
+    }

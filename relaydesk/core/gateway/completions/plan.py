@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from relaydesk.core.errors import Fault
+from relaydesk.core.gateway.bound import completion_bound
 from relaydesk.core.gateway.completions.output import CompletionOutput
 from relaydesk.core.gateway.completions.reader import TextStream, about_prompt
 from relaydesk.core.gateway.completions.rebuild import completion_body
 from relaydesk.core.gateway.completions.request import CompletionRequest, check_completion, parse_completion
 from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.prompt_count import TOKENIZE_PATH, tokenize_body
 from relaydesk.core.gateway.usage import Tally, Usage, summed_usage
-from relaydesk.core.gateway.work import Capabilities, Plan
+from relaydesk.core.gateway.work import Capabilities, Counting, Plan
 
 COMPLETION_PATH: Final = "/v1/completions"
 
@@ -27,7 +31,25 @@ class CompletionWork:
         self.model = request.model
         self.stream = request.stream
         self.choices = request.choices
+        self.limit = request.limit
         self._infill = infill
+
+    @property
+    def prompt_bound(self) -> int:
+        return completion_bound(self.request)
+
+    def limited(self, limit: int) -> CompletionWork:
+        least = limit if self.limit is None else min(limit, self.limit)
+        return CompletionWork(msgspec.structs.replace(self.request, limit=least), self._infill)
+
+    def counting(self, alias: str) -> Counting:
+        texts = [prompt.body for prompt in self.request.prompts if prompt.is_text]
+        ids = sum(prompt.body.count(b",") + 1 for prompt in self.request.prompts if not prompt.is_text)
+        if self.request.suffix:
+            # Each prompt stands before the same suffix, with the model's own tokens between them.
+            texts += [self.request.suffix] * len(self.request.prompts)
+            ids += len(self._infill or ()) * len(self.request.prompts)
+        return Counting(tuple((TOKENIZE_PATH, tokenize_body(text)) for text in texts), ids)
 
     def fitted(self, capabilities: Capabilities) -> CompletionWork:
         check_completion(self.request, capabilities)
