@@ -1,9 +1,10 @@
 """Client-side bug reports that only a real engine can show (ids: B01 …; the table of all of them is in
-``tests/surfaces/public/test_reports.py``)."""
+``tests/clients/test_reports_held.py``)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx2 as httpx
@@ -25,6 +26,9 @@ def post(rig: ClientRig, path: str = "/v1/chat/completions", **fields: Any) -> h
         timeout=60,
         trust_env=False,
     )
+
+
+ASKED = [{"role": "user", "content": "Name a colour."}]
 
 
 def saying(words: str) -> dict[str, Any]:
@@ -98,6 +102,39 @@ def test_b12_the_text_before_a_stop_text_and_a_near_miss(
         assert text.endswith(f'"{before}')
     texts, streamed_finish = streamed(rig, body)
     assert ("".join(texts), streamed_finish) == (text, finish)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "stop", "text_of"),
+    [
+        ("/api/chat", {"messages": ASKED}, "options.stop", lambda answer: answer["message"]["content"]),
+        ("/api/generate", {"prompt": "Name a colour."}, "options.stop", lambda answer: answer["response"]),
+        ("/v1/completions", {"prompt": "One, two,"}, "stop", lambda answer: answer["choices"][0]["text"]),
+        (
+            "/v1/messages",
+            {"messages": ASKED},
+            "stop_sequences",
+            lambda answer: "".join(block["text"] for block in answer["content"]),
+        ),
+    ],
+)
+def test_b12_in_every_dialect(
+    rig: ClientRig, path: str, body: dict[str, Any], stop: str, text_of: Callable[[Any], str]
+) -> None:
+    def ask(*stops: str) -> str:
+        limits: dict[str, Any] = {"max_tokens": 20, "temperature": 0}
+        where = limits
+        if path.startswith("/api"):
+            limits = {"options": (where := {"num_predict": 20, "temperature": 0})}
+        if stops:
+            where[stop.removeprefix("options.")] = list(stops)
+        reply = post(rig, path, **body, **limits, stream=False)
+        assert reply.status_code == 200, reply.text
+        return text_of(reply.json())
+
+    whole = ask()
+    word = whole.split()[3]
+    assert ask("not in it", word) == whole[: whole.index(word)] != ""
 
 
 def test_b16_prompt_tokens_are_the_same_with_and_without_the_cache(rig: ClientRig) -> None:

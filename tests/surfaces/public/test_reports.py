@@ -1,13 +1,12 @@
 """Client-side bug reports about such servers, each as a request to ours (ids: B01 …).
 
-`HELD_BY` says for every report which tests hold it; those written for nothing else are here, against the
-whole gateway over scripted engines, and in ``tests/e2e/test_client_reports.py`` where only a real engine
-shows it.
+Tests that are written for nothing else are here, against the whole gateway over scripted engines, and in
+``tests/e2e/test_client_reports.py`` where only a real engine shows it. ``tests/clients/test_reports_held.py``
+has the table of all reports and the tests that hold them.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import base64
 import json
@@ -22,141 +21,6 @@ from relaydesk.core.errors import PeerError
 from tests.support.raw_http import RawClient
 from tests.support.scripted_engine import Script, answer, piece, usage
 from tests.support.scripted_hub import KEY, ScriptedHub, frames, texts
-from tests.support.tree import ROOT
-
-HERE = "tests/surfaces/public/test_reports.py"
-E2E = "tests/e2e/test_client_reports.py"
-NODE = "tests/e2e/test_node_clients.py"
-GENERATE = "tests/surfaces/public/test_generate.py"
-FAULTS = "tests/e2e/test_faults.py"
-CORS = "tests/surfaces/public/test_cors.py"
-BODY = "tests/surfaces/public/test_body.py"
-
-HELD_BY: dict[str, tuple[str, ...]] = {
-    "B01": (
-        f"{HERE}::test_b01_two_calls_stay_two",
-        f"{HERE}::test_b01_arguments_in_the_history_that_are_no_json",
-        f"{NODE}::test_openai_keeps_two_calls_apart",
-        "tests/core/gateway/test_toolcalls.py::test_arguments_join_to_what_each_call_said",
-    ),
-    "B02": (f"{HERE}::test_b02_why_an_answer_ended",),
-    "B03": (
-        f"{GENERATE}::test_a_client_that_leaves_in_any_phase_frees_its_place",
-        f"{FAULTS}::test_leaving_frees_the_slot_within_a_second",
-        f"{FAULTS}::test_leaving_during_a_long_prompt_frees_the_slot_within_two_seconds",
-        f"{NODE}::test_openai_leaves_a_stream_and_the_hub_stops",
-    ),
-    "B05": (
-        f"{HERE}::test_b05_a_failure_behind_the_headers_is_the_last_frame",
-        f"{FAULTS}::test_a_killed_worker_ends_its_stream_and_the_next_request_is_served",
-        f"{NODE}::test_openai_throws_what_fails_behind_the_headers",
-        f"{NODE}::test_ai_sdk_is_told_what_fails_behind_the_headers",
-    ),
-    "B06": (
-        f"{HERE}::test_b06_usage_is_said_once_and_only_where_asked",
-        f"{NODE}::test_openai_is_told_the_usage_where_it_asked_and_once",
-        "tests/e2e/test_accounting.py::test_a_stream_that_did_not_ask_is_counted_and_shows_nothing",
-    ),
-    "B07": (
-        f"{E2E}::test_b07_an_answer_that_fills_the_context_ends_with_length",
-        "tests/e2e/test_accounting.py::test_an_overflow_is_a_400_with_both_numbers",
-        f"{GENERATE}::test_an_overflow_of_a_warm_model_is_a_400",
-        f"{NODE}::test_openai_is_told_of_an_overflow_by_status",
-    ),
-    "B08": (
-        f"{E2E}::test_b08_characters_of_several_tokens_come_whole",
-        "tests/core/gateway/test_sse.py::test_the_events_do_not_depend_on_the_cuts",
-    ),
-    "B09": (
-        f"{CORS}::test_a_preflight_needs_no_key",
-        f"{CORS}::test_a_foreign_origin_gets_no_header_anywhere",
-        f"{CORS}::test_only_a_genuine_preflight_passes_the_key",
-        f"{CORS}::test_every_answer_may_be_read_by_an_allowed_page",
-    ),
-    "B11": (f"{HERE}::test_b11_nothing_on_the_way_has_a_reason_to_hold_a_stream_back",),
-    "B12": (
-        f"{E2E}::test_b12_the_text_before_a_stop_text_and_a_near_miss",
-        f"{NODE}::test_openai_gets_the_text_before_a_stop_text_and_no_more",
-        "tests/core/gateway/test_request.py::test_stop_in_every_spelling",
-    ),
-    "B13": (f"{HERE}::test_b13_legal_assistant_messages",),
-    "B14": (
-        f"{HERE}::test_b14_developer_is_system_and_an_invented_role_is_named",
-        "tests/core/gateway/test_messages.py::test_leading_system_messages_become_one_and_later_ones_stay",
-    ),
-    "B15": (
-        f"{GENERATE}::test_headers_of_a_cold_stream_come_at_once_and_silence_is_only_comments",
-        f"{FAULTS}::test_a_cold_stream_has_headers_within_a_second_and_heartbeats",
-        f"{NODE}::test_openai_reads_text_whatever_is_between_it",
-        f"{NODE}::test_ai_sdk_reads_text_whatever_is_between_it",
-    ),
-    "B16": (f"{E2E}::test_b16_prompt_tokens_are_the_same_with_and_without_the_cache",),
-    "B18": (
-        f"{HERE}::test_b18_unknown_and_null_fields_pass_and_wrong_types_do_not",
-        f"{NODE}::test_openai_may_send_null_and_what_we_do_not_know_but_no_wrong_type",
-    ),
-    "B19": (
-        f"{E2E}::test_b19_a_schema_is_obeyed",
-        f"{E2E}::test_b19_a_format_without_a_schema_is_refused",
-    ),
-    "B22": (
-        f"{BODY}::test_nearly_eight_mib_pass",
-        f"{BODY}::test_more_is_refused_by_its_announced_length_before_it_is_sent",
-        f"{BODY}::test_more_is_refused_where_no_length_was_announced",
-        f"{BODY}::test_a_small_bomb_is_refused_by_what_it_becomes",
-        f"{BODY}::test_nobody_is_told_to_go_on_in_vain",
-    ),
-    "B25": (
-        "tests/surfaces/public/test_models.py::test_any_name_is_found_escaped_or_not",
-        "tests/surfaces/public/test_models.py::test_an_alias_is_the_model_itself",
-        "tests/surfaces/public/test_models.py::test_an_unknown_model_is_404_in_the_dialects_shape",
-        f"{NODE}::test_openai_lists_and_finds_models_and_says_which_are_not_there",
-    ),
-    "B26": (f"{HERE}::test_b26_no_slot_is_lost_however_requests_end",),
-    "B31": ("tests/e2e/test_sharing.py::test_the_longest_unused_makes_room_and_one_in_use_is_waited_for",),
-    "B33": (
-        f"{GENERATE}::test_headers_of_a_cold_stream_come_at_once_and_silence_is_only_comments",
-        f"{GENERATE}::test_what_fails_after_the_headers_is_one_frame_and_the_end",
-    ),
-    "B34": (
-        "tests/engine/tls/test_clients.py::test_node_fetch_with_extra_ca",
-        "tests/engine/tls/test_clients.py::test_python_connects_by_every_name_and_to_both_families",
-        "tests/engine/tls/test_clients.py::test_the_leaf_is_what_every_client_demands",
-        "tests/engine/tls/test_listener.py::test_plain_http_gets_a_readable_answer",
-        "tests/e2e/test_langchain.py::test_a_chat_whole_and_streamed",
-    ),
-    "B35": (
-        f"{HERE}::test_b35_a_key_in_every_spelling",
-        f"{HERE}::test_b35_what_is_no_key_is_a_401_that_names_nothing",
-    ),
-    "B37": (f"{HERE}::test_b37_a_second_request_waits_and_the_first_ends_by_itself",),
-}
-
-REPORTS = (
-    *("B01", "B02", "B03", "B05", "B06", "B07", "B08", "B09", "B11", "B12", "B13", "B14", "B15", "B16"),
-    *("B18", "B19", "B21", "B22", "B24", "B25", "B26", "B28", "B31", "B33", "B34", "B35", "B37"),
-)
-# Reports about what this version does not have, and what that is.
-NOT_BUILT = {
-    "B21": "embeddings",
-    "B24": "keys with quotas",
-    "B28": "keys with quotas",
-}
-
-
-def test_every_report_is_held_or_about_what_is_not_built() -> None:
-    assert sorted([*HELD_BY, *NOT_BUILT]) == list(REPORTS)
-
-
-@pytest.mark.parametrize("report", HELD_BY)
-def test_the_tests_of_a_report_are_there(report: str) -> None:
-    for entry in HELD_BY[report]:
-        path, _, name = entry.partition("::")
-        tree = ast.parse((ROOT / path).read_text())
-        functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-        assert name in functions, entry
-        if path in (HERE, E2E):
-            assert name.startswith(f"test_{report.lower()}_")
 
 
 def call(index: int | None, call_id: str | None, name: str | None, arguments: str) -> bytes:
@@ -294,13 +158,15 @@ async def test_b06_usage_is_said_once_and_only_where_asked(hub: ScriptedHub, opt
     assert (view.prompt_tokens, view.completion_tokens) == (5, 2)
 
 
-async def test_b11_nothing_on_the_way_has_a_reason_to_hold_a_stream_back(hub: ScriptedHub) -> None:
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/chat"])
+async def test_b11_nothing_on_the_way_has_a_reason_to_hold_a_stream_back(hub: ScriptedHub, path: str) -> None:
     gate = asyncio.Event()
     hub.starter.reply = lambda _: Script([piece("one"), gate, *answer("two").steps])
-    body = json.dumps({"stream": True, "messages": [{"role": "user", "content": "x"}]}).encode()
+    asked = {"model": "tiny", "stream": True, "messages": [{"role": "user", "content": "x"}]}
+    body = json.dumps(asked).encode()
     async with RawClient(hub.port, KEY) as client:
         given = {"Content-Length": str(len(body)), "Accept-Encoding": "gzip, br"}
-        client.head("POST", "/v1/chat/completions", given)
+        client.head("POST", path, given)
         client.send(body)
         headers = (await client.reply()).headers
         assert headers["x-accel-buffering"] == "no"
@@ -312,6 +178,58 @@ async def test_b11_nothing_on_the_way_has_a_reason_to_hold_a_stream_back(hub: Sc
                 assert not gate.is_set()
         gate.set()
     await hub.idle()
+
+
+async def lines_of(hub: ScriptedHub, path: str = "/api/chat", **fields: Any) -> tuple[int, Any, list[Any]]:
+    """An answer in Ollama's dialect: status, headers, and every line decoded."""
+    said = {"prompt": "x"} if path == "/api/generate" else {"messages": [{"role": "user", "content": "x"}]}
+    async with hub.session.post(hub.url + path, json={"model": "tiny", **said, **fields}) as reply:
+        text = await reply.text()
+        assert text.endswith("\n") or reply.content_type == "application/json"
+        # Blank lines end some clients: there are none.
+        return reply.status, reply.headers, [json.loads(line) for line in text.removesuffix("\n").split("\n")]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_b02_calls_end_with_stop_in_ollamas_words(hub: ScriptedHub, stream: bool) -> None:
+    asked = await far(hub)
+    hub.starter.reply = lambda _: Script([*TWO_CALLS, piece(None, "tool_calls"), usage(5, 9)])
+    _, _, lines = await lines_of(hub, **asked, stream=stream)
+    calls = [call["function"] for line in lines for call in line["message"].get("tool_calls", ())]
+    assert [(each["name"], each["arguments"]) for each in calls] == [("f", {"x": 1}), ("f", {"x": 2})]
+    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    assert lines[-1]["done_reason"] == "stop"
+
+
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
+async def test_b05_a_failure_in_a_stream_of_lines_is_the_last_line(hub: ScriptedHub, path: str) -> None:
+    hub.starter.reply = lambda _: Script(
+        [piece("a"), piece("b"), 0.01, PeerError("engine_failed", "it broke")]
+    )
+    status, headers, lines = await lines_of(hub, path)
+    assert status == 200
+    assert set(lines[-1]) == {"error"}
+    assert "it broke" in lines[-1]["error"]
+    assert [line["done"] for line in lines[:-1]] == [False, False]
+    view = hub.journal.find(headers["x-request-id"])
+    assert view is not None
+    assert (view.state, view.status) == ("failed", 502)
+    await hub.idle()
+
+
+async def test_b15_lines_are_never_empty_however_long_the_silence(hub: ScriptedHub) -> None:
+    hub.heartbeat_s = 0.02
+    hub.starter.gate.clear()
+    hub.starter.reply = lambda _: Script([0.1, piece("a"), 0.1, piece("b"), piece(None, "stop"), usage(1, 2)])
+    asked = asyncio.create_task(lines_of(hub))
+    await asyncio.sleep(0.1)
+    hub.starter.gate.set()
+    status, headers, lines = await asked
+    assert status == 200
+    assert headers["content-type"].startswith("application/x-ndjson")
+    assert "".join(line["message"]["content"] for line in lines) == "ab"
+    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    assert not any({"error", "type"} & set(line) for line in lines)
 
 
 LEGAL = {
@@ -415,8 +333,7 @@ async def test_b26_no_slot_is_lost_however_requests_end(empty: ScriptedHub) -> N
     assert hub.journal.in_flight == 0
 
 
-# Where each of these routes is there, it must say the same about keys.
-KEYLESS_CLIENTS_ASK = ("/v1/models", "/v1/models/tiny")
+KEYLESS_CLIENTS_ASK = ("/v1/models", "/v1/models/tiny", "/api/version", "/api/tags")
 
 
 def basic(user: str, password: str) -> dict[str, str]:
@@ -465,7 +382,9 @@ async def test_b35_what_is_no_key_is_a_401_that_names_nothing(
             async with session.get(hub.url + path) as reply:
                 assert reply.status == 401, path
                 assert reply.headers["WWW-Authenticate"].startswith("Bearer")
-                assert "tiny" not in await reply.text()
+                text = await reply.text()
+                assert "tiny" not in text
+                assert isinstance(json.loads(text)["error"], str) is path.startswith("/api/")
 
 
 async def test_b37_a_second_request_waits_and_the_first_ends_by_itself(empty: ScriptedHub) -> None:
