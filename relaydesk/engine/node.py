@@ -122,7 +122,15 @@ class Node:
         self.pool = Pool(
             self.registry, starter, loaded.settings.host_memory_mb, self._limits, clock, self.bus
         )
-        self.gateway = Gateway(self.pool, self.journal, clock, rng, self.accepting)
+        self.gateway = Gateway(
+            self.pool,
+            self.journal,
+            self.access.quotas,
+            self.access.audit,
+            clock,
+            rng,
+            self.accepting,
+        )
         self.health = Health(self.journal, self.lag, self.pool, self.bus)
         self.projector = Projector(clock, self._sections())
         self.watch_hub = WatchHub(self.bus, self.projector)

@@ -11,6 +11,7 @@ import pytest
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError
 from relaydesk.core.gateway.chat import chat_plan
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.engine.node import Node
 from tests.support import gguf_builder
@@ -130,13 +131,13 @@ async def test_draining_lets_answers_end_and_takes_none(make_node: MakeNode, tmp
         await add(node, tmp_path)
         node.ready(())
         starter.reply = lambda _: answer("a", "b", delay=0.1)
-        run = await node.gateway.open(CHAT, chat_plan, route="/v1", caller=WHO, request_id="r")
+        run = await node.gateway.open(CHAT, chat_plan, Incoming(WHO, "/v1", "r"))
         task = asyncio.create_task(run.whole())
         await until(lambda: starter.open)
         drained = asyncio.create_task(node.drain(asyncio.Event()))
         await asyncio.sleep(0.02)
         with pytest.raises(FaultError) as caught:
-            await node.gateway.open(CHAT, chat_plan, route="/v1", caller=WHO, request_id="late")
+            await node.gateway.open(CHAT, chat_plan, Incoming(WHO, "/v1", "late"))
         assert caught.value.fault.code == "shutting_down"
         assert b'"content":"ab"' in await task
         await asyncio.wait_for(drained, 1)
@@ -154,7 +155,7 @@ async def test_what_takes_too_long_ends_with_the_reason_wherever_it_is(
 
         async def ask(number: int, model: str) -> bytes:
             body = msgspec.json.encode({"model": model, "messages": [{"role": "user", "content": "Hi"}]})
-            run = await node.gateway.open(body, chat_plan, route="/v1", caller=WHO, request_id=f"r{number}")
+            run = await node.gateway.open(body, chat_plan, Incoming(WHO, "/v1", f"r{number}"))
             return await run.whole()
 
         tasks = [asyncio.create_task(ask(number, "tiny")) for number in range(3)]  # one waits for a slot

@@ -14,6 +14,7 @@ from aiohttp import web
 from relaydesk.core.access.exposure import Exposure
 from relaydesk.core.events import Event
 from relaydesk.core.pool.model import ModelSpec
+from relaydesk.engine.access.audit import Audit
 from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.access.keys import Authenticator
 from relaydesk.engine.access.quotas import Quotas
@@ -26,6 +27,7 @@ from relaydesk.engine.pool.limits import Limits
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import Entry, Registry
 from relaydesk.engine.pool.views import models_view
+from relaydesk.store.audit import AuditLog
 from relaydesk.store.db import Database
 from relaydesk.store.keys import KeysRepo
 from relaydesk.store.measured import MeasuredRepo
@@ -70,11 +72,21 @@ class ScriptedHub:
         self.measured = MeasuredRepo(self.database)
         self.registry = Registry(self.models, self.measured, self.clock, self.bus)
         self.pool = Pool(self.registry, self.starter, memory_mib, lambda: self.limits, self.clock, self.bus)
-        self.journal = Journal(self.clock, self.bus)
-        self.gateway = Gateway(self.pool, self.journal, self.clock, SystemRng(), lambda: self.accepting)
         secrets = FileSecrets(directory)
         usage = UsageRepo(self.database), UsageLog(directory / "usage.log")
         self.quotas = Quotas(*usage, self.clock, "boot", lambda _: None)
+        self.audit_log = AuditLog(directory / "audit", lambda: 30, lambda _: None)
+        self.audit = Audit(self.audit_log, self.clock, lambda _: "host")
+        self.journal = Journal(self.clock, self.bus, self.audit.ended)
+        self.gateway = Gateway(
+            self.pool,
+            self.journal,
+            self.quotas,
+            self.audit,
+            self.clock,
+            SystemRng(),
+            lambda: self.accepting,
+        )
         self.ring = KeyRing(KeysRepo(self.database), self.quotas, self.clock, SystemRng(), self.bus)
         self.authenticator = Authenticator.open(KEY, self.ring, secrets, self.clock, SystemRng(), self.bus)
         self.max_body = max_body
@@ -84,6 +96,7 @@ class ScriptedHub:
     async def __aenter__(self) -> Self:
         await self.database.open()
         await self.registry.open()
+        self.audit_log.open()
         await self.quotas.open()
         await self.ring.open()
         hub = Hub(
@@ -121,6 +134,7 @@ class ScriptedHub:
         await self._runner.cleanup()
         await self.pool.close()
         await self.quotas.close()
+        self.audit_log.close()
         await self.database.close()
 
     def file(self, name: str = "tiny") -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from relaydesk.core.access.audit import AuditFilter, AuditRecord
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import Fault
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.ports import Clock
 from relaydesk.core.view.sections import RequestView
 from relaydesk.store.audit import AuditLog
@@ -53,16 +54,16 @@ class Audit:
             )
         )
 
-    def refused(self, request_id: str, route: str, caller: Caller, client: str, fault: Fault) -> None:
+    def refused(self, incoming: Incoming, fault: Fault) -> None:
         """A request was refused before anything of it became work."""
         self._log.put(
             AuditRecord(
                 at_ms=self._clock.wall_ms(),
-                id=request_id,
-                key=caller.name,
-                key_id=caller.id,
-                client=client,
-                route=route,
+                id=incoming.request_id,
+                key=incoming.caller.name,
+                key_id=incoming.caller.id,
+                client=incoming.client,
+                route=incoming.route,
                 outcome="refused",
                 status=fault.rule.status,
                 code=fault.code,

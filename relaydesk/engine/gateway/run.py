@@ -17,7 +17,8 @@ from relaydesk.core.gateway.answer import Answer
 from relaydesk.core.gateway.faults import engine_fault
 from relaydesk.core.gateway.output import Output
 from relaydesk.core.gateway.usage import Tally, Usage
-from relaydesk.core.gateway.work import Reader, Work
+from relaydesk.core.gateway.work import Reader
+from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.journal import RequestRecord
 from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.pool import Pool
@@ -32,7 +33,7 @@ _GONE: Final = Fault("client_closed", "the client left before the answer was com
 
 
 class Run:
-    """One checked request. Use `frames` or `whole`, once.
+    """One checked request that its key was granted. Use `frames` or `whole`, once.
 
     ``warm`` says that its model is loaded, so that an answer is near; ``call_prefix`` begins the ids of tool
     calls that an engine gave none; ``keep_alive_s`` is how long the client wants the model kept afterwards.
@@ -41,7 +42,7 @@ class Run:
 
     def __init__(
         self,
-        work: Work,
+        books: Books,
         output: Output,
         pool: Pool,
         record: RequestRecord,
@@ -50,11 +51,12 @@ class Run:
         warm: bool,
         keep_alive_s: int | None = None,
     ) -> None:
+        work = books.work
         self.stream = work.stream
         self.output = output
         self.warm = warm
         self.record = record
-        self._work = work
+        self._books = books
         self._pool = pool
         self._keep_alive_s = keep_alive_s
         # A request with more choices than these lets others in between: they wait outside the slots' queue.
@@ -68,6 +70,7 @@ class Run:
         """
         try:
             async with self._lease() as lease:
+                await self._books.before_prefill(lease, self.record.model)
                 one = len(self._readers) == 1
                 source = self._single(lease) if one else self._merged(lease)
                 async with aclosing(source):
@@ -77,10 +80,10 @@ class Run:
             self.record.finish(200)
             yield self.output.close(usage, self.record.spent())
         except FaultError as error:
-            self.record.finish(error.fault.rule.status, error.fault)
+            self._end(error.fault)
             raise
         except Exception:
-            self.record.finish(_INTERNAL.rule.status, _INTERNAL)
+            self._end(_INTERNAL)
             raise
         except BaseException:
             # Cancelled or closed: the client left, or the node stops and has said so elsewhere.
@@ -94,6 +97,7 @@ class Run:
         """
         try:
             async with self._lease() as lease:
+                await self._books.before_prefill(lease, self.record.model)
                 answers = [Answer() for _ in self._readers]
                 if len(answers) == 1:
                     await self._collect(lease, 0, answers[0])
@@ -110,10 +114,10 @@ class Run:
                     await deliver(body)
             self.record.finish(200)
         except FaultError as error:
-            self.record.finish(error.fault.rule.status, error.fault)
+            self._end(error.fault)
             raise
         except Exception:
-            self.record.finish(_INTERNAL.rule.status, _INTERNAL)
+            self._end(_INTERNAL)
             raise
         except BaseException:
             self.leave()
@@ -122,7 +126,20 @@ class Run:
 
     def leave(self) -> None:
         """Nobody wants the answer any more. Does nothing where the run has ended by itself."""
-        self.record.finish(_GONE.rule.status, _GONE)
+        self._end(_GONE)
+
+    def _end(self, fault: Fault) -> None:
+        """Close the books and the record on what was done until now, where they are not closed yet."""
+        prompt, completion = self._used()
+        self._books.settle(prompt, completion)
+        self.record.finish(fault.rule.status, fault)
+
+    def _used(self) -> tuple[int, int]:
+        """Tokens read and written so far, from the choices' accounts."""
+        usage = self._books.work.usage([reader.tally for reader in self._readers], cached=False)
+        if usage.completion_tokens:
+            return usage.prompt_tokens, usage.completion_tokens
+        return min(self.record.prompt_done, usage.prompt_tokens), 0
 
     def _lease(self) -> AbstractAsyncContextManager[Lease]:
         return self._pool.lease(self.record.model, self.record, self._keep_alive_s)
@@ -197,7 +214,8 @@ class Run:
             if lease.fault is not None:
                 raise _error(lease.fault)
             record.prefill()
-            body = self._work.body(
+            work = self._books.work
+            body = work.body(
                 choice,
                 alias=lease.alias,
                 slot=slot.number,
@@ -206,7 +224,7 @@ class Run:
             )
             tally = reader.tally
             try:
-                stream = await lease.engine.stream(self._work.path, body)
+                stream = await lease.engine.stream(work.path, body)
                 async with stream:
                     if stream.status != 200:
                         raise _error(engine_fault(stream.status, stream.error_body))
@@ -224,11 +242,12 @@ class Run:
                         if tally.exact and tally.finish_reason is not None:
                             return  # all there is to know; the engine's [DONE] says nothing more
             except PeerError as error:
-                raise _error(self._work.blamed(await lease.why(error.fault))) from error
+                raise _error(work.blamed(await lease.why(error.fault))) from error
 
     def _settle(self, lease: Lease) -> Usage:
         tallies: list[Tally] = [reader.tally for reader in self._readers]
-        usage = self._work.usage(tallies, cached=lease.extensions)
+        usage = self._books.work.usage(tallies, cached=lease.extensions)
+        self._books.settle(usage.prompt_tokens, usage.completion_tokens)
         self.record.settle(
             prompt=usage.prompt_tokens,
             cached=usage.cached_tokens,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.choose import choose_model
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.output import Identity, Output
 from relaydesk.core.gateway.work import Plan, Work
 from relaydesk.core.ports import Clock, Rng
+from relaydesk.engine.access.audit import Audit
+from relaydesk.engine.access.quotas import Quotas
+from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.count import count_prompt
-from relaydesk.engine.gateway.journal import Journal
+from relaydesk.engine.gateway.journal import Journal, RequestRecord
 from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.pool.pool import Pool
 
@@ -20,10 +25,19 @@ class Gateway:
     """Opens runs. ``accepting`` is false while the node starts or drains."""
 
     def __init__(
-        self, pool: Pool, journal: Journal, clock: Clock, rng: Rng, accepting: Callable[[], bool]
+        self,
+        pool: Pool,
+        journal: Journal,
+        quotas: Quotas,
+        audit: Audit,
+        clock: Clock,
+        rng: Rng,
+        accepting: Callable[[], bool],
     ) -> None:
         self._pool = pool
         self._journal = journal
+        self._quotas = quotas
+        self._audit = audit
         self._clock = clock
         self._rng = rng
         self._accepting = accepting
@@ -35,31 +49,30 @@ class Gateway:
                 "shutting_down", "this hub is not taking requests now", "try again soon", retry_after=5
             )
 
-    async def open(
-        self, body: bytes, plan_of: Callable[[bytes], Plan], *, route: str, caller: Caller, request_id: str
-    ) -> Run:
-        """Check a request by its dialect's ``plan_of`` and open its run.
+    async def open(self, body: bytes, plan_of: Callable[[bytes], Plan], incoming: Incoming) -> Run:
+        """Check a request by its dialect's ``plan_of``, have its key granted it, and open its run.
 
-        Raises `FaultError` for everything that is wrong with it or with its model's placement; nothing has
-        been loaded or waited for by then.
+        Raises `FaultError` for everything that is wrong with it, with its key's quota or with its model's
+        placement; nothing has been loaded by then.
         """
-        self.check_accepting()
-        plan = plan_of(body)
-        name = choose_model(plan.work.model, self._pool.registry.names())
-        await self._pool.registry.recheck(name)
-        work = plan.work.fitted(self._pool.registry.capabilities(name))
-        record = self._journal.open(
-            request_id, model=name, key=caller.name, route=route, stream=work.stream, choices=work.choices
-        )
+        with self._refusals(incoming):
+            self.check_accepting()
+            plan = plan_of(body)
+            name = await self._model(plan.work, incoming.caller)
+            capabilities = self._pool.registry.capabilities(name)
+            work = plan.work.fitted(capabilities)
+        record = self._record(incoming, name, work)
         try:
             self._pool.check(name)
+            context = self._pool.context(self._pool.registry.entry(name))
+            books = await Books.open(self._quotas, incoming.caller, work, capabilities, context)
         except FaultError as error:
             record.finish(error.fault.rule.status, error.fault)
             raise
         token = self._rng.token_bytes(12).hex()
         output = plan.output(Identity(token, work.model or name, self._clock.wall_ms()))
         return Run(
-            work,
+            books,
             output,
             self._pool,
             record,
@@ -68,29 +81,21 @@ class Gateway:
             keep_alive_s=plan.keep_alive_s,
         )
 
-    async def count(
-        self, body: bytes, work_of: Callable[[bytes], Work], *, route: str, caller: Caller, request_id: str
-    ) -> int:
+    async def count(self, body: bytes, work_of: Callable[[bytes], Work], incoming: Incoming) -> int:
         """How many tokens a request's prompt has. Raises `FaultError` as `open` and a run do."""
-        self.check_accepting()
-        work = work_of(body)
-        name = choose_model(work.model, self._pool.registry.names())
-        await self._pool.registry.recheck(name)
-        work = work.fitted(self._pool.registry.capabilities(name))
-        record = self._journal.open(
-            request_id, model=name, key=caller.name, route=route, stream=False, choices=1
-        )
-        return await count_prompt(self._pool, record, work)
+        with self._refusals(incoming):
+            self.check_accepting()
+            work = work_of(body)
+            name = await self._model(work, incoming.caller)
+            work = work.fitted(self._pool.registry.capabilities(name))
+        return await count_prompt(self._pool, self._record(incoming, name, work), work)
 
-    async def unload(self, plan: Plan, *, route: str, caller: Caller, request_id: str) -> Output:
+    async def unload(self, plan: Plan, incoming: Incoming) -> Output:
         """Let go of the plan's model, and what says so. Raises `FaultError`; costs nothing."""
-        self.check_accepting()
-        work = plan.work
-        known = [each for each in self._pool.registry.names() if caller.allows(each.name)]
-        name = choose_model(work.model, known)
-        record = self._journal.open(
-            request_id, model=name, key=caller.name, route=route, stream=work.stream, choices=work.choices
-        )
+        with self._refusals(incoming):
+            self.check_accepting()
+            name = await self._model(plan.work, incoming.caller)
+        record = self._record(incoming, name, plan.work)
         try:
             await self._pool.let_go(name)
         except FaultError as error:
@@ -98,4 +103,32 @@ class Gateway:
             raise
         finally:
             record.finish(200)
-        return plan.output(Identity("", work.model or name, self._clock.wall_ms()))
+        return plan.output(Identity("", plan.work.model or name, self._clock.wall_ms()))
+
+    async def _model(self, work: Work, caller: Caller) -> str:
+        """The model that is meant, out of those that the key may use."""
+        known = [each for each in self._pool.registry.names() if caller.allows(each.name)]
+        name = choose_model(work.model, known)
+        await self._pool.registry.recheck(name)
+        return name
+
+    def _record(self, incoming: Incoming, name: str, work: Work) -> RequestRecord:
+        return self._journal.open(
+            incoming.request_id,
+            model=name,
+            key=incoming.caller.name,
+            route=incoming.route,
+            stream=work.stream,
+            choices=work.choices,
+            caller=incoming.caller,
+            client=incoming.client,
+        )
+
+    @contextmanager
+    def _refusals(self, incoming: Incoming) -> Iterator[None]:
+        """What is refused before it has a record is in the audit all the same."""
+        try:
+            yield
+        except FaultError as error:
+            self._audit.refused(incoming, error.fault)
+            raise

@@ -15,12 +15,13 @@ from typing import Final
 from aiohttp import web
 
 from relaydesk.core.errors import FaultError
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.work import Plan
 from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.surfaces.public.body import read_body
 from relaydesk.surfaces.public.middleware import internal_fault
-from relaydesk.surfaces.public.state import CALLER, HUB, REQUEST_ID, Hub
+from relaydesk.surfaces.public.state import CALLER, CLIENT, HUB, REQUEST_ID, Hub
 
 _log: Final = logging.getLogger(__name__)
 
@@ -42,12 +43,15 @@ def generation(
     async def handler(request: web.Request) -> web.StreamResponse:
         hub = request.app[HUB]
         body = await read_body(request, hub.max_body)
-        run = await hub.gateway.open(
-            body, plan_of, route=route, caller=request[CALLER], request_id=request[REQUEST_ID]
-        )
+        run = await hub.gateway.open(body, plan_of, incoming(request, route))
         return await answer(request, run)
 
     return handler
+
+
+def incoming(request: web.Request, route: str) -> Incoming:
+    """What the gateway has to know of a request beside its body."""
+    return Incoming(request[CALLER], route, request[REQUEST_ID], request[CLIENT].address)
 
 
 async def answer(request: web.Request, run: Run) -> web.StreamResponse:

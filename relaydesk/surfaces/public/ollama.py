@@ -19,10 +19,10 @@ from relaydesk.core.gateway.ollama.request import Asked, opened
 from relaydesk.core.gateway.output import Output, Spent
 from relaydesk.core.gateway.usage import Usage
 from relaydesk.surfaces.public.body import read_body
-from relaydesk.surfaces.public.generate import answer
+from relaydesk.surfaces.public.generate import answer, incoming
 from relaydesk.surfaces.public.middleware import error_response
 from relaydesk.surfaces.public.models import visible
-from relaydesk.surfaces.public.state import CALLER, HUB, REQUEST_ID, Handler
+from relaydesk.surfaces.public.state import HUB, Handler
 
 _JSON: Final = "application/json"
 
@@ -112,13 +112,10 @@ def _asking(asked_of: Callable[[bytes], Asked], route: str) -> Handler:
     async def handler(request: web.Request) -> web.StreamResponse:
         hub = request.app[HUB]
         asked = asked_of(await read_body(request, hub.max_body))
-        caller, request_id = request[CALLER], request[REQUEST_ID]
         if asked.unload:
-            output = await hub.gateway.unload(asked.plan, route=route, caller=caller, request_id=request_id)
+            output = await hub.gateway.unload(asked.plan, incoming(request, route))
             return _done(output, stream=asked.plan.work.stream)
-        run = await hub.gateway.open(
-            b"", lambda _: asked.plan, route=route, caller=caller, request_id=request_id
-        )
+        run = await hub.gateway.open(b"", lambda _: asked.plan, incoming(request, route))
         return await answer(request, run)
 
     return handler

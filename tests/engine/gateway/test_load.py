@@ -10,23 +10,24 @@ import pytest
 
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import EnvError, FaultError
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.ollama.generate import generate_asked
 from relaydesk.core.gateway.output import Spent
 from relaydesk.core.gateway.usage import total_usage
 from relaydesk.engine.gateway.run import Run
-from tests.support.scripted_hub import ScriptedHub
+from tests.support.scripted_hub import MIB, ScriptedHub
 
 ANN = Caller("ann", "ann")
 
 
 async def open_run(hub: ScriptedHub, **fields: Any) -> Run:
     plan = generate_asked(msgspec.json.encode(fields)).plan
-    return await hub.gateway.open(b"", lambda _: plan, route="/api/generate", caller=ANN, request_id="r")
+    return await hub.gateway.open(b"", lambda _: plan, Incoming(ANN, "/api/generate", "r"))
 
 
 async def unload(hub: ScriptedHub, model: str = "tiny") -> dict[str, Any]:
     plan = generate_asked(msgspec.json.encode({"model": model, "keep_alive": 0})).plan
-    output = await hub.gateway.unload(plan, route="/api/generate", caller=ANN, request_id="u")
+    output = await hub.gateway.unload(plan, Incoming(ANN, "/api/generate", "u"))
     found: dict[str, Any] = json.loads(output.whole((), total_usage([]), Spent()))
     return found
 
@@ -99,6 +100,6 @@ async def test_nothing_is_let_go_that_is_not_there_or_while_the_node_stops(hub: 
 async def test_a_client_cannot_keep_a_model_against_another_that_needs_the_room(hub: ScriptedHub) -> None:
     await hub.add("other")
     await (await open_run(hub, model="tiny", stream=False, keep_alive=-1)).whole()
-    hub.pool.memory.pretend_mib = 70
+    hub.pool.memory.pretend_mib = hub.pool.held_bytes() // MIB * 3 // 2  # room for one of them
     await (await open_run(hub, model="other", stream=False)).whole()
     assert hub.starter.alive == ["other"]

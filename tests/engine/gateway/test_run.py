@@ -10,6 +10,7 @@ import pytest
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import Fault, FaultError, PeerError
 from relaydesk.core.gateway.chat import chat_plan
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.view.sections import RequestView
 from relaydesk.engine.gateway.run import Run
 from tests.support.scripted_engine import Script, answer, piece, usage
@@ -23,9 +24,11 @@ async def open_run(hub: ScriptedHub, request_id: str = "r", **fields: Any) -> Ru
     return await hub.gateway.open(
         msgspec.json.encode(body),
         chat_plan,
-        route="/v1/chat/completions",
-        caller=ANN,
-        request_id=request_id,
+        Incoming(
+            ANN,
+            "/v1",
+            request_id,
+        ),
     )
 
 

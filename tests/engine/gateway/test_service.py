@@ -9,6 +9,7 @@ import pytest
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError
 from relaydesk.core.gateway.chat import chat_plan
+from relaydesk.core.gateway.incoming import Incoming
 from tests.support.scripted_hub import ScriptedHub
 
 ANN = Caller("ann", "ann")
@@ -20,7 +21,7 @@ def body(**fields: Any) -> bytes:
 
 async def refused(hub: ScriptedHub, data: bytes) -> tuple[str, str | None]:
     with pytest.raises(FaultError) as caught:
-        await hub.gateway.open(data, chat_plan, route="/v1", caller=ANN, request_id="r")
+        await hub.gateway.open(data, chat_plan, Incoming(ANN, "/v1", "r"))
     assert hub.journal.in_flight == 0
     return caught.value.fault.code, caught.value.fault.param
 
@@ -53,16 +54,16 @@ async def test_nothing_is_taken_while_the_node_starts_or_drains(hub: ScriptedHub
 async def test_an_answer_is_under_the_name_that_was_asked_for(hub: ScriptedHub) -> None:
     await hub.registry.change("tiny", {"aliases": ["small"]})
     for asked, shown in (("small", "small"), ("tiny:latest", "tiny:latest"), (None, "tiny"), ("", "tiny")):
-        run = await hub.gateway.open(body(model=asked), chat_plan, route="/v1", caller=ANN, request_id="r")
+        run = await hub.gateway.open(body(model=asked), chat_plan, Incoming(ANN, "/v1", "r"))
         assert json.loads(await run.whole())["model"] == shown
     assert len(hub.starter.starts) == 1
     assert {view.model for view in hub.journal.view().recent} == {"tiny"}
 
 
 async def test_says_whether_an_answer_is_near(hub: ScriptedHub) -> None:
-    run = await hub.gateway.open(body(), chat_plan, route="/v1", caller=ANN, request_id="r")
+    run = await hub.gateway.open(body(), chat_plan, Incoming(ANN, "/v1", "r"))
     assert not run.warm
     await run.whole()
-    run = await hub.gateway.open(body(), chat_plan, route="/v1", caller=ANN, request_id="r")
+    run = await hub.gateway.open(body(), chat_plan, Incoming(ANN, "/v1", "r"))
     assert run.warm
     run.leave()
