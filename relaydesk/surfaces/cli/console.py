@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -196,12 +195,11 @@ class _Embedded:
 
     def _opened(self, node: Node, _first_key: str) -> None:
         from relaydesk.core.commands import Access
+        from relaydesk.engine.collector import Collector
 
         api: NodeApi = node.api.read_only() if self._front.access is Access.READ else node.api
         self._ready.set_result(api)
-        # What lives as long as the process need not be walked by the collector again.
-        gc.collect()
-        gc.freeze()
+        node.supervisor.add(Collector(node.clock, lambda: node.journal.in_flight == 0))
 
     def _stop(self) -> None:
         """Drain and stop; a second call stops at once."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
@@ -29,6 +28,7 @@ def serve(**flags: str | None) -> None:
 
     from relaydesk.config.paths import resolve
     from relaydesk.engine.clock import SystemClock, SystemRng
+    from relaydesk.engine.collector import Collector
     from relaydesk.engine.logbook import LogBook, install
     from relaydesk.surfaces.host import Host
 
@@ -41,9 +41,7 @@ def serve(**flags: str | None) -> None:
     def announce(node: Node, first_key: str) -> None:
         for line in _announcement(node, first_key):
             click.echo(line)
-        # What lives as long as the process need not be walked by the collector again.
-        gc.collect()
-        gc.freeze()
+        node.supervisor.add(Collector(node.clock, lambda: node.journal.in_flight == 0))
 
     async def main() -> None:
         host = Host(loaded, paths, book, SystemClock(), SystemRng(), dict(os.environ), metrics=metrics)
