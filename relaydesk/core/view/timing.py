@@ -19,7 +19,7 @@ NAMES: Final[tuple[PartName, ...]] = ("waited", "load", "prompt", "answer")
 _IN_LOAD: Final = frozenset({"model_load_failed", "model_load_timeout", "model_unavailable"})
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """One part. ``ms`` is None where the request never came so far; ``open``: it is still in it.
 
     ``tokens`` were read or made in it, ``cached`` of them not read at all; ``tokens_per_s`` is 0 where no
@@ -34,7 +34,7 @@ class Part(msgspec.Struct, frozen=True):
     open: bool = False
 
 
-class Timing(msgspec.Struct, frozen=True):
+class Timing(msgspec.Struct, frozen=True, gc=False):
     """All four parts in the order of `NAMES`, and their sum. ``loaded``: the model was loaded already."""
 
     parts: tuple[Part, ...]

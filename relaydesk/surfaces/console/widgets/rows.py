@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 SortKey: TypeAlias = float | int | str
+S = TypeVar("S")
 
 
 class Cell(msgspec.Struct, frozen=True, gc=False):
@@ -22,18 +23,46 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     sort: SortKey | None = None
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row:
     """One row. ``key`` names what it shows for as long as that lives: the cursor stays with it.
 
     ``cells`` stand in the order of the table's columns; missing ones are blank. Rows are compared by value.
     """
 
-    key: str
-    cells: tuple[Cell, ...] = ()
+    __slots__ = ("_cells", "_make", "_source", "key")
+    _make: Callable[[Any], tuple[Cell, ...]]
+    _source: Any
+
+    def __init__(self, key: str, cells: tuple[Cell, ...] = ()) -> None:
+        self.key = key
+        self._cells: tuple[Cell, ...] | None = cells
+
+    @classmethod
+    def late(cls, key: str, make: Callable[[S], tuple[Cell, ...]], source: S) -> Row:
+        """A row whose cells are made of ``source`` when they are first looked at: few are on the screen."""
+        row = cls(key)
+        row._cells, row._make, row._source = None, make, source
+        return row
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """What the row shows."""
+        if self._cells is None:
+            self._cells = self._make(self._source)
+            del self._make, self._source
+        return self._cells
 
     def cell(self, index: int) -> Cell:
         """The cell of a column, blank where the row has none."""
-        return self.cells[index] if index < len(self.cells) else BLANK
+        cells = self.cells
+        return cells[index] if index < len(cells) else BLANK
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Row):
+            return NotImplemented
+        return self is other or (self.key == other.key and self.cells == other.cells)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 BLANK = Cell()

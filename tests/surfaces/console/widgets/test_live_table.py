@@ -96,6 +96,21 @@ def _names(app: TableApp) -> list[str]:
     return [line.split()[2] for line in _body(app) if line]
 
 
+async def test_of_late_rows_only_those_on_the_screen_are_made(app: TableApp, table: LiveTable) -> None:
+    made: set[int] = set()
+
+    def cells(at: int) -> tuple[Cell, ...]:
+        made.add(at % 1000)
+        return (*_row(at % 1000).cells[:-1], Cell(str(at)))
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        for tick in range(3):
+            table.rows = tuple(Row.late(str(at), cells, at + 1000 * tick) for at in range(500))
+            await pilot.pause()
+        assert _names(app)[:2] == ["model-0000", "model-0001"]
+        assert made == set(range(23))
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_only_changed_visible_lines_are_drawn(
     app: TableApp, table: LiveTable, size: tuple[int, int]

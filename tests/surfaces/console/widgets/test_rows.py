@@ -90,3 +90,20 @@ def test_rows_that_are_gone_are_forgotten() -> None:
     for tick in range(50):
         wanted.apply(tuple(Row(f"{tick}-{at}", (Cell("row"),)) for at in range(20)))
     assert len(wanted._known) <= 2 * 20 + 64 + 20
+
+
+def test_the_cells_of_a_late_row_are_made_once_and_when_they_are_looked_at() -> None:
+    made: list[int] = []
+
+    def cells(source: int) -> tuple[Cell, ...]:
+        made.append(source)
+        return (Cell(str(source)),)
+
+    row, same, other = (Row.late(key, cells, source) for key, source in (("a", 1), ("a", 1), ("a", 2)))
+    assert row == row  # noqa: PLR0124 - the same object is looked at no further
+    assert row != Row.late("b", cells, 1)
+    assert made == []
+    assert row.cell(0).text == "1"
+    assert row == same == Row("a", (Cell("1"),))
+    assert row != other
+    assert made == [1, 1, 2]

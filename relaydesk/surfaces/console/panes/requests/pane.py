@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from relaydesk.surfaces.console.app import ConsoleApp
 
 _SLOWEST = Sort("total", descending=True)
+_FRESH_MS = 900
 
 
 class RequestsPane(Pane):
@@ -34,6 +35,7 @@ class RequestsPane(Pane):
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(spec)
         self._failures = False
+        self._shown_ms = 0
 
     def compose_body(self) -> ComposeResult:
         yield ListDetail(LiveTable(present.COLUMNS, id="list"), Made(id="request"))
@@ -47,13 +49,16 @@ class RequestsPane(Pane):
         if requests is None or table is None:
             return
         table.empty = "Nothing has failed. e shows everything again." if self._failures else ""
-        table.rows = present.rows(requests, self._now_ms, failures=self._failures)
+        self._shown_ms = self._now_ms
+        table.rows = present.rows(requests, self._shown_ms, failures=self._failures)
         self._show_detail()
 
     def tick(self, now_ms: int) -> None:
         requests = self._requests
-        # What has ended has no age to show.
-        if requests is not None and requests.in_flight and not self.state.covers and self.view is not None:
+        # What has ended has no age to show, and while views come in every age is fresh.
+        if now_ms - self._shown_ms < _FRESH_MS or requests is None or not requests.in_flight:
+            return
+        if not self.state.covers and self.view is not None:
             self.show(self.view)
 
     def subject(self) -> str:

@@ -73,7 +73,11 @@ def rows(requests: RequestsView, now_ms: int, *, failures: bool = False) -> tupl
     ended = requests.recent
     if failures:
         return tuple(_ended(view) for view in ended if view.state in ("failed", "cancelled"))
-    return (*(_row(view, now_ms) for view in requests.in_flight), *map(_ended, ended))
+
+    def now(view: RequestView) -> tuple[Cell, ...]:
+        return _cells(view, now_ms)
+
+    return (*(Row.late(view.id, now, view) for view in requests.in_flight), *map(_ended, ended))
 
 
 def find(requests: RequestsView, key: str) -> RequestView | None:
@@ -90,27 +94,24 @@ def summary(requests: RequestsView) -> str:
 # What has ended changes no more, and there are hundreds of them.
 @lru_cache(maxsize=1024)
 def _ended(view: RequestView) -> Row:
-    return _row(view, 0)
+    return Row(view.id, _cells(view, 0))
 
 
-def _row(view: RequestView, now_ms: int) -> Row:
+def _cells(view: RequestView, now_ms: int) -> tuple[Cell, ...]:
     timing = parts(view, now_ms)
     tone = TONES.get(view.state, "dim")
-    return Row(
-        view.id,
-        (
-            Cell(f"{MARKS[tone]} {state_word(view)}", tone, view.state),
-            Cell(view.model),
-            Cell(view.key, "dim"),
-            _time(timing.ms("waited")),
-            _time(timing.ms("load")),
-            _time(view.first_token_ms),
-            Cell(rate(view.tokens_per_s), "", view.tokens_per_s) if view.tokens_per_s else BLANK,
-            _tokens(view),
-            Cell(millis(timing.total_ms), "strong", timing.total_ms),
-            _outcome(view),
-            Cell(view.id, "dim"),
-        ),
+    return (
+        Cell(f"{MARKS[tone]} {state_word(view)}", tone, view.state),
+        Cell(view.model),
+        Cell(view.key, "dim"),
+        _time(timing.ms("waited")),
+        _time(timing.ms("load")),
+        _time(view.first_token_ms),
+        Cell(rate(view.tokens_per_s), "", view.tokens_per_s) if view.tokens_per_s else BLANK,
+        _tokens(view),
+        Cell(millis(timing.total_ms), "strong", timing.total_ms),
+        _outcome(view),
+        Cell(view.id, "dim"),
     )
 
 
