@@ -18,7 +18,16 @@ import msgspec
 
 from tests.bench.figure import Figure
 from tests.bench.rig import CTX, MODEL_FILE, SLOTS, Context, find_model, machine, quiet
-from tests.bench.rows import engine_client, latency, memory, micro, startup, throughput
+from tests.bench.rows import (
+    console,
+    console_use,
+    engine_client,
+    latency,
+    memory,
+    micro,
+    startup,
+    throughput,
+)
 
 Row = Callable[[Context], list[Figure]]
 
@@ -36,8 +45,14 @@ ROWS: Final[dict[str, Row]] = {
     "paced": throughput.paced,
     "engine-client": engine_client.engine_client,
     "idle-cpu": startup.idle,
+    "console": console.latency,
+    "console-stalls": console_use.stalls,
+    "console-keys": console_use.keys,
+    "console-paint": console_use.paint,
+    "console-idle": console_use.idle,
 }
-# Without a choice: the rows with budgets. The others explain them.
+# Without a choice: rows with budgets. Of the others the console's have some too, and take five minutes; the
+# rest explain them.
 BUDGETED: Final = ("streams", "latency", "memory", "idle-tls", "status", "serve", "micro")
 # Between rows: a machine that is busier than this is waited for, but not for ever.
 _BUSY_PERCENT: Final = 15.0

@@ -105,8 +105,10 @@ class Child:
 class Load(Child):
     """The load generator."""
 
+    MODULE = "tests.bench.client"
+
     def __init__(self) -> None:
-        super().__init__(sys.executable, "-m", "tests.bench.client")
+        super().__init__(sys.executable, "-m", self.MODULE)
 
     def __call__(self, op: str, **plan: Any) -> dict[str, Any]:
         """Carry out one plan. Raises `RuntimeError` with what went wrong."""

@@ -1,8 +1,9 @@
 """An engine without a model, to see what the hub costs: it takes a worker's orders and answers at once.
 
 It says what llama.cpp's server says, byte for byte where lengths matter, and nothing else: no checks. A model
-named ``paced…`` gets a token every 5 ms instead of all at once; one named ``late…`` gets everything after
-15 ms, in which the hub's code falls out of the processor's caches as it does while a real engine computes.
+named ``paced…`` gets a token every 5 ms instead of all at once, one named ``slow…`` every half second; one
+named ``late…`` gets everything after 15 ms, in which the hub's code falls out of the processor's caches as it
+does while a real engine computes.
 Only the standard library and uvloop, because it runs outside the package.
 """
 
@@ -16,7 +17,8 @@ from typing import Any, Final, cast
 
 import uvloop
 
-PACE_S: Final = 0.005
+# Seconds from one token to the next, by the beginning of the model's name.
+PACES_S: Final = {"paced": 0.005, "slow": 0.5}
 LATE_S: Final = 0.015
 _TAIL: Final = (
     '"created":1796007817,"id":"chatcmpl-6KzHbjB0YJljhTUSFBZKQWDWFQ5aN6JR","model":"m",'
@@ -69,7 +71,7 @@ def _whole(count: int) -> bytes:
 
 class _Server(asyncio.Protocol):
     def __init__(self, name: str) -> None:
-        self._paced = name.startswith("paced")
+        self._pace_s = next((pace for start, pace in PACES_S.items() if name.startswith(start)), 0.0)
         self._late_s = LATE_S if name.startswith("late") else 0.0
         self._data = b""
         self._left = 0
@@ -97,7 +99,7 @@ class _Server(asyncio.Protocol):
         count = body.get("max_tokens", 16)
         if not body.get("stream"):
             self._transport.write(_whole(count))
-        elif self._paced:
+        elif self._pace_s:
             self._transport.write(_STREAM_HEAD + _OPENING)
             self._left = self._count = count
             self._pace()
@@ -110,7 +112,7 @@ class _Server(asyncio.Protocol):
         if self._left:
             self._left -= 1
             self._transport.write(_TOKEN)
-            asyncio.get_running_loop().call_later(PACE_S, self._pace)
+            asyncio.get_running_loop().call_later(self._pace_s, self._pace)
         else:
             self._transport.write(_closing(self._count))
 
