@@ -12,7 +12,9 @@ from typing import Final
 from relaydesk.config.load import load
 from relaydesk.config.paths import resolve
 from relaydesk.core.gateway.chat_output import ChatOutput
-from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.ollama.chat import chat_asked
+from relaydesk.core.gateway.ollama.output import OllamaOutput, chat_said
+from relaydesk.core.gateway.output import Identity, Output
 from relaydesk.core.gateway.piece import ChoiceStream
 from relaydesk.core.gateway.rebuild import engine_body
 from relaydesk.core.gateway.request import parse_chat
@@ -57,14 +59,9 @@ def micro(context: Context) -> list[Figure]:
 
 
 def _pieces() -> dict[str, Callable[[], object]]:
-    reader = ChoiceStream()
-    output = ChatOutput(Identity("0123456789abcdef01234567", "tiny", 1_796_007_817_000))
-
-    def rewrite() -> bytes:
-        piece = reader.read(_CHUNK)
-        return output.piece(0, piece) if piece is not None else b""
-
-    rewrite()
+    identity = Identity("0123456789abcdef01234567", "tiny", 1_796_007_817_000)
+    rewrite = _rewriting(ChatOutput(identity))
+    translate = _rewriting(OllamaOutput(identity, chat_said))
     sse, http = SseParser(), ResponseParser()
     http.feed(_HEAD)
     small, long = _request(40), _request(200_000)
@@ -73,12 +70,27 @@ def _pieces() -> dict[str, Callable[[], object]]:
         "HTTP chunk off the wire": lambda: http.feed(_HTTP_CHUNK),
         "SSE event out of it": lambda: sse.feed(_EVENT),
         "chunk rewritten": rewrite,
+        "chunk translated to a line of Ollama's": translate,
         "parse_chat, 40 characters": lambda: parse_chat(small),
+        "chat_asked (Ollama's), 40 characters": lambda: chat_asked(small),
         "parse_chat, 200,000 characters": lambda: parse_chat(long),
+        "chat_asked (Ollama's), 200,000 characters": lambda: chat_asked(long),
         "engine_body": lambda: engine_body(parsed, alias="tiny", slot=1, cache_prompt=True),
         "safe_text, safe already": lambda: safe_text("SmolLM2-135M-Instruct.Q4_1.gguf"),
         "safe_text, 256 characters with controls": lambda: safe_text("a\x1b[1mb \t" * 32),
     }
+
+
+def _rewriting(output: Output) -> Callable[[], bytes]:
+    """One engine chunk read and said by ``output``, again and again."""
+    reader = ChoiceStream()
+
+    def rewrite() -> bytes:
+        piece = reader.read(_CHUNK)
+        return output.piece(0, piece) if piece is not None else b""
+
+    rewrite()
+    return rewrite
 
 
 def _request(length: int) -> bytes:
