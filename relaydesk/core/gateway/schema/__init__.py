@@ -1,0 +1,1 @@
+"""JSON Schema: what a client may ask for, as the schema that an engine really keeps to."""
