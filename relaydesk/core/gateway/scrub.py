@@ -25,7 +25,7 @@ _ADDRESS: Final = re.compile(
 )
 # An absolute path: at the start of a word, at least one name; routes of the public interface are no secret.
 _PATH: Final = re.compile(
-    r"""(?<![\w.:/-])(?:~|file://)?/(?!v1\b|api\b|healthz\b|readyz\b)[\w.@+%-]+(?:/[^\s'"`,;:)]*)?
+    r"""(?<![\w.:/-])(?:~|file://)?/(?!v1\b|api\b|healthz\b|readyz\b|openapi\.json\b)[\w.@+%-]+(?:/[^\s'"`,;:)]*)?
       | (?<!\w)[A-Za-z]:\\[^\s'"`,;]+""",
     re.VERBOSE,
 )

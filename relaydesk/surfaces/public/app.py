@@ -35,20 +35,24 @@ GENERATION: Final[dict[str, Callable[[bytes], Plan]]] = {
 }
 
 
-def route_table() -> web.UrlDispatcher:
-    """Every route by its canonical path; the other spellings of each follow from it."""
+def route_table(prefix: str = "") -> web.UrlDispatcher:
+    """Every route by its canonical path; the other spellings of each follow from it.
+
+    Each needs its row in `described`. ``prefix`` is where a proxy mounts the hub.
+    """
     table = web.UrlDispatcher()
     table.add_get("/healthz", healthz)
     table.add_get("/health", healthz)
     table.add_get("/v1/health", healthz)
     table.add_get("/readyz", readyz)
+    table.add_get("/openapi.json", openapi(table, prefix))
     table.add_get("/v1/models", list_models)
     table.add_get("/v1/models/{id:.+}", show_model)
+    add_ollama(table)
     table.add_post("/v1/messages/count_tokens", count_tokens)
     for path, plan_of in GENERATION.items():
         table.add_post(path, generation(plan_of, path))
     return table
-    add_ollama(table)
 
 
 def make_app(hub: Hub) -> web.Application:
@@ -62,5 +66,6 @@ def make_app(hub: Hub) -> web.Application:
     )
     app[HUB] = hub
     app.on_response_prepare.append(mark)
-    app.router.register_resource(AnyPath(route_table(), hub.exposure.prefix, answer_expect))
+    prefix = hub.exposure.prefix
+    app.router.register_resource(AnyPath(route_table(prefix), prefix, answer_expect))
     return app

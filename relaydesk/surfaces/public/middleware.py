@@ -88,9 +88,7 @@ def _http_fault(request: web.Request, error: web.HTTPException) -> Fault:
     if error.status == 404 and path_of(request).startswith("/v1/responses/"):
         return NOT_KEPT
     if error.status == 404:
-        return Fault(
-            "not_found", "there is no such route", "there are GET /v1/models and POST /v1/chat/completions"
-        )
+        return Fault("not_found", "there is no such route", "GET /openapi.json lists the routes there are")
     if error.status == 405:
         return Fault("method_not_allowed", f"{safe_text(request.method, 20)} is not possible on this route")
     if error.status == 413:

@@ -28,6 +28,7 @@ def test_paths_and_addresses_go(text: str, said: str) -> None:
     "text",
     [
         "GET /v1/models lists the models there are",
+        "GET /openapi.json lists the routes there are",
         'the model "hf.co/u/R-GGUF:Q4_K_M" does not exist',
         "needs 12.5 GiB and/or 3 layers, 1/2 done",
         "set model to one of org/a:q4, b",

@@ -10,7 +10,7 @@ from tests.support.scripted_hub import KEY, ScriptedHub
     ("method", "path", "status", "code"),
     [
         ("GET", "/nothing", 404, "not_found"),
-        ("POST", "/v1/completions", 404, "not_found"),
+        ("POST", "/v1/nothing", 404, "not_found"),
         ("GET", "/v2/models", 404, "not_found"),
         ("GET", "/../../etc/passwd", 404, "not_found"),
         ("GET", "/v1/chat/completions", 405, "method_not_allowed"),

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from relaydesk.core.access.caller import DEFAULT_CALLER
 from relaydesk.core.access.exposure import Exposure
 from relaydesk.core.access.proxies import Client
 from relaydesk.surfaces.public import app as app_module
 from relaydesk.surfaces.public import models as models_route
-from relaydesk.surfaces.public.state import CLIENT, Handler
+from relaydesk.surfaces.public.state import CALLER, CLIENT, Handler
 from tests.support.raw_http import RawClient
 from tests.support.scripted_hub import KEY, ScriptedHub
 
@@ -168,6 +169,7 @@ async def test_who_asks_is_known_behind_a_proxy_that_the_operator_named(
     @web.middleware
     async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
         seen.append(request[CLIENT])
+        request[CALLER] = DEFAULT_CALLER
         return await handler(request)
 
     monkeypatch.setattr(app_module, "with_key", note)

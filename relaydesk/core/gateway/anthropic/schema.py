@@ -18,13 +18,19 @@ from relaydesk.core.gateway.json_schema import (
     shape,
 )
 
-_BLOCK: Final = shape({"type": TEXT})
+_BLOCK: Final = shape({"type": literal("text"), "text": TEXT})
+_BLOCKS: Final = either(
+    _BLOCK,
+    shape({"type": literal("image"), "source": OBJECT}),
+    shape({"type": literal("tool_use"), "id": TEXT, "name": TEXT, "input": OBJECT}),
+    shape({"type": literal("tool_result"), "tool_use_id": TEXT}),
+)
 REQUEST: Final = of_envelope(
     Envelope,
     {
         "model": TEXT,
         "messages": listed(
-            shape({"role": literal("user", "assistant"), "content": either(TEXT, listed(_BLOCK))}), least=1
+            shape({"role": literal("user", "assistant"), "content": either(TEXT, listed(_BLOCKS))}), least=1
         ),
         "system": either(TEXT, listed(_BLOCK)),
         "max_tokens": {"type": "integer", "minimum": 1},
@@ -33,11 +39,11 @@ REQUEST: Final = of_envelope(
         "temperature": {"type": "number", "minimum": 0, "maximum": 1},
         "top_p": {"type": "number", "minimum": 0, "maximum": 1},
         "tools": listed(OBJECT),
-        "tool_choice": shape({"type": TEXT}),
+        "tool_choice": shape({"type": literal("auto", "any", "tool", "none")}),
         "thinking": shape({"type": literal("enabled", "disabled", "adaptive")}),
         **dict.fromkeys(REFUSED, NULL),
     },
-    required=("messages",),
+    required=("messages", "max_tokens"),
 )
 ANSWER: Final = shape(
     {
@@ -45,9 +51,11 @@ ANSWER: Final = shape(
         "type": literal("message"),
         "role": literal("assistant"),
         "model": TEXT,
-        "content": listed(_BLOCK),
+        "content": listed(shape({"type": TEXT})),
         "stop_reason": nullable(TEXT),
         "usage": shape({"input_tokens": WHOLE, "output_tokens": WHOLE}),
     }
 )
+COUNT_REQUEST: Final = {**REQUEST, "required": ["messages"]}
+COUNT: Final = shape({"input_tokens": WHOLE})
 ERROR: Final = shape({"type": literal("error"), "error": shape({"type": TEXT, "message": TEXT})})

@@ -29,6 +29,7 @@ _COMMON: Final = of_envelope(
         "format": either(literal("", "json"), OBJECT),
         "options": of_envelope(Options, {"stop": STOP}),
         "think": either({"type": "boolean"}, literal(*LEVELS)),
+        "keep_alive": either({"type": "number"}, {"type": "string", "pattern": "^[0-9]{1,4}[smh]$"}),
         "top_logprobs": {"type": "integer", "minimum": 0, "maximum": 20},
     },
 )
