@@ -60,6 +60,8 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/engine/tls/leaf.py": "tests/engine/tls/test_clients.py",
     "relaydesk/node_api.py": "tests/contract/test_node_api.py",
     "relaydesk/surfaces/cli/follow.py": "tests/surfaces/cli/model/test_jobs.py",
+    "relaydesk/core/gateway/incoming.py": "tests/surfaces/public/test_quotas.py",
+    "relaydesk/engine/gateway/books.py": "tests/surfaces/public/test_quotas.py",
     "relaydesk/engine/access/audit.py": "tests/e2e/test_keys.py",
     "relaydesk/engine/access/service.py": "tests/e2e/test_keys.py",
     "relaydesk/engine/access/key_commands.py": "tests/e2e/test_keys.py",

@@ -11,6 +11,7 @@ import msgspec
 from relaydesk.core.access.compare import digest
 from relaydesk.core.access.key import KeySpec, key_id, make_secret, parse_key_name
 from relaydesk.core.access.limits import FIELDS, check_limit
+from relaydesk.core.access.quota import Standing
 from relaydesk.core.errors import LocalError
 from relaydesk.core.events import KeysChanged
 from relaydesk.core.ids import parse_model_name
@@ -64,6 +65,10 @@ class KeyRing:
     def specs(self) -> tuple[KeySpec, ...]:
         """Every key, by name."""
         return tuple(self._by_name[name].spec for name in sorted(self._by_name))
+
+    def standing(self, key_id: str) -> Standing:
+        """How a key stands now."""
+        return self._quotas.standing(key_id)
 
     def views(self) -> tuple[KeyView, ...]:
         """Every key as fronts see it, with how it stands now."""

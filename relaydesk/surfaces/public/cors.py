@@ -7,7 +7,8 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from relaydesk.core.access.cors import preflight, shared
-from relaydesk.surfaces.public.state import HUB, REQUEST_ID, Handler
+from relaydesk.core.access.rate_headers import rate_headers
+from relaydesk.surfaces.public.state import CALLER, HUB, REQUEST_ID, Handler
 
 _PRIVATE_NETWORK: Final = "Access-Control-Request-Private-Network"
 _ASKED: Final = ", ".join(
@@ -39,9 +40,13 @@ async def with_preflight(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 async def mark(request: web.Request, response: web.StreamResponse) -> None:
-    """What every answer carries, streams and errors among them: its id, and who may read it."""
+    """What every answer carries, streams and errors among them: its id, who may read it, how its key stands."""
     if identity := request.get(REQUEST_ID):
         response.headers["x-request-id"] = identity
+    caller = request.get(CALLER)
+    if caller is not None and caller.spec is not None:
+        standing = request.app[HUB].authenticator.ring.standing(caller.id)
+        response.headers.update(rate_headers(caller.spec.limits, standing))
     vary = response.headers.get(hdrs.VARY)
     response.headers[hdrs.VARY] = f"{vary}, {hdrs.ORIGIN}" if vary else hdrs.ORIGIN
     if origin := allowed_origin(request):
