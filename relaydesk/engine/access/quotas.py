@@ -135,7 +135,7 @@ class Quotas:
                     self._fail(error)
 
     async def close(self) -> None:
-        """Take everything over: nothing needs to be known ahead any more. Nothing happens if `open` failed."""
+        """Take everything over: nothing needs to be known ahead any more. Does nothing unless open."""
         if not self._opened:
             return
         self._opened = False

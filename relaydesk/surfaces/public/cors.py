@@ -40,7 +40,7 @@ async def with_preflight(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 async def mark(request: web.Request, response: web.StreamResponse) -> None:
-    """What every answer carries, streams and errors among them: its id, who may read it, how its key stands."""
+    """What every answer carries, also streams and errors: its id, who may read it, how its key stands."""
     if identity := request.get(REQUEST_ID):
         response.headers["x-request-id"] = identity
     caller = request.get(CALLER)

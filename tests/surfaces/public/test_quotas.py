@@ -80,7 +80,7 @@ async def test_three_refusals_with_three_codes(rig: Rig, route: str) -> None:
     assert "requests_per_minute_exceeded" in code_of(text) or "in 60 seconds" in code_of(text)
     assert "x-should-retry" not in headers
 
-    await rig.key_with(tokens_per_day=3)
+    await rig.key_with(tokens_per_day=1)
     status, headers, text = await rig.ask(route)
     assert (status, headers["x-should-retry"]) == (429, "false")
     assert "retry-after" not in headers
