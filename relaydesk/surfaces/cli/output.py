@@ -14,6 +14,13 @@ from typing import Any, Final, Literal, TextIO
 import click
 
 from relaydesk.core.codec import encode
+from relaydesk.core.view.amounts import mib as mib
+from relaydesk.core.view.amounts import millis as millis
+from relaydesk.core.view.amounts import of_size as of_size
+from relaydesk.core.view.amounts import size as size
+
+# A duration beside a moment: "3 h 12 min ago", "kept 15 min".
+ago = duration
 
 Tone = Literal["good", "warn", "bad", "dim", "bold", "plain"]
 
@@ -194,48 +201,3 @@ def shares(parts: Sequence[int], length: int) -> list[int]:
     if cells and sum(cells) < length:
         cells[cells.index(max(cells))] += length - sum(cells)
     return cells
-
-
-def mib(count: int, scale: int = 0) -> str:
-    """MiB as people read them; GiB where the amount, or ``scale``, the largest beside it, has 10 of them."""
-    large = max(count, scale) >= 10 * 1024
-    return f"{count / 1024:.1f} GiB" if large else f"{count} MiB"
-
-
-def size(count: float) -> str:
-    """Bytes as people read them, in binary units."""
-    for unit in ("B", "KiB", "MiB"):
-        if abs(count) < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
-
-
-def of_size(done: float, total: float) -> str:
-    """``42.0 of 88.6 MiB``: both in the unit of the whole."""
-    if total <= 0:
-        return size(done)
-    whole, _, unit = size(total).partition(" ")
-    step = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}.get(unit, 1 << 30)
-    part = f"{done / step:.0f}" if step == 1 else f"{done / step:.1f}"
-    return f"{part} of {whole} {unit}"
-
-
-def ago(seconds: float) -> str:
-    """A duration with two units at most."""
-    left = max(0, int(seconds))
-    parts = []
-    for unit, step in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, step)
-        if count:
-            parts.append(f"{count} {unit}")
-        elif parts:
-            break
-    return " ".join(parts[:2]) or "0 s"
-
-
-def millis(value: int | None) -> str:
-    """A duration in milliseconds; a dash where it is not known (yet)."""
-    if value is None:
-        return "–"
-    return f"{value} ms" if value < 10_000 else f"{value / 1000:.1f} s"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from relaydesk.core.commands import Access
+from relaydesk.core.view.amounts import duration, plural, rate
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import AlertsView, HealthView, MetaView
 from relaydesk.surfaces.console.action import Action, key_name
@@ -14,7 +15,6 @@ from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.list_detail import SPLIT_COLUMNS
 from relaydesk.surfaces.console.pieces import Group, Piece, cut, fit, mark, spread
 from relaydesk.surfaces.console.registry import PaneSpec
-from relaydesk.surfaces.console.units import duration, plural, rate
 
 # Below this nothing can be shown that would be worth reading.
 FLOOR: Final = (60, 16)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from relaydesk.core.view.amounts import plural
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.ask import Confirm, Question
-from relaydesk.surfaces.console.units import plural
 
 if TYPE_CHECKING:
     from relaydesk.surfaces.console.app import ConsoleApp

@@ -123,3 +123,8 @@ def test_refusals() -> None:
     assert chrome.refusal(write, LIVE, Access.WRITE) == ""
     assert chrome.refusal(read, Link("lost"), Access.WRITE) == "there is no node to ask"
     assert chrome.refusal(BY_ID["view.retry"], LIVE, Access.WRITE) == "the node is there"
+
+
+def test_an_uptime_stands_still_within_a_minute() -> None:
+    assert {chrome.duration_short(60 + extra) for extra in range(60)} == {"1 min"}
+    assert chrome.duration_short(59) == "59 s"

@@ -100,7 +100,7 @@ def test_the_cells_of_a_late_row_are_made_once_and_when_they_are_looked_at() -> 
         return (Cell(str(source)),)
 
     row, same, other = (Row.late(key, cells, source) for key, source in (("a", 1), ("a", 1), ("a", 2)))
-    assert row == row  # noqa: PLR0124 - the same object is looked at no further
+    assert row == row
     assert row != Row.late("b", cells, 1)
     assert made == []
     assert row.cell(0).text == "1"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from relaydesk.core.view.amounts import duration, plural
 from relaydesk.core.view.sections import KeysView, KeyView, MetaView, RequestsView
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, paragraph, path_fact
 from relaydesk.surfaces.console.states import Notice
-from relaydesk.surfaces.console.units import duration, plural
 from relaydesk.surfaces.console.widgets.columns import Column
 from relaydesk.surfaces.console.widgets.rows import Cell, Row
 from relaydesk.surfaces.console.widgets.spans import Line, Span

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.view.amounts import mib, plural
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, marked, paragraph, sentence
-from relaydesk.surfaces.console.units import mib, plural
 from relaydesk.surfaces.console.widgets.bar import Part, legend, limit_line, stacked_bar
 from relaydesk.surfaces.console.widgets.spans import Line
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from relaydesk.core.view.amounts import size
 from relaydesk.core.view.sections import JobsView, JobView
 from relaydesk.surfaces.console.panes.prose import fault_lines, sentence
 from relaydesk.surfaces.console.pieces import MARKS
-from relaydesk.surfaces.console.units import size
 from relaydesk.surfaces.console.widgets.cells import fit
 from relaydesk.surfaces.console.widgets.cells import width as cells
 from relaydesk.surfaces.console.widgets.gauge import gauge

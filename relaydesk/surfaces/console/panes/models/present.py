@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.view.amounts import duration, mib, plural, size
 from relaydesk.core.view.sections import FaultView, JobsView, ModelsView, ModelView
 from relaydesk.surfaces.console.panes.models import fit, jobs
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked, path_fact, sentence
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice
-from relaydesk.surfaces.console.units import duration, mib, plural, size
 from relaydesk.surfaces.console.widgets.columns import Column
 from relaydesk.surfaces.console.widgets.rows import BLANK, Cell, Row
 from relaydesk.surfaces.console.widgets.spans import Line, Span

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from relaydesk.core.view.amounts import duration, mib, plural, rate
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import Alert, MemoryView, MetaView, ModelsView, ModelView
 from relaydesk.surfaces.console.panes.keys.present import age
@@ -19,7 +20,6 @@ from relaydesk.surfaces.console.panes.overview.history import STEP_MS
 from relaydesk.surfaces.console.panes.prose import NOTHING, marked, paragraph, sentence
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice
-from relaydesk.surfaces.console.units import duration, mib, plural, rate
 from relaydesk.surfaces.console.widgets.bar import Part, legend, stacked_bar
 from relaydesk.surfaces.console.widgets.cells import fit
 from relaydesk.surfaces.console.widgets.cells import width as cells

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from relaydesk.core.view.amounts import millis, plural, rate
 from relaydesk.core.view.sections import RequestsView, RequestView
 from relaydesk.core.view.timing import Part as TimePart
 from relaydesk.core.view.timing import PartName, Timing, parts
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice, clock_time
-from relaydesk.surfaces.console.units import millis, plural, rate
 from relaydesk.surfaces.console.widgets.bar import Part, fill, stacked_bar
 from relaydesk.surfaces.console.widgets.cells import fit
 from relaydesk.surfaces.console.widgets.columns import Column

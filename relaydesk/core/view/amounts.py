@@ -1,4 +1,4 @@
-"""Amounts as people read them."""
+"""Amounts as people read them, on the command line and in the console."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def rate(per_s: float) -> str:
     return f"{per_s:.1f}" if per_s < 10 else f"{per_s:.0f}"
 
 
-def mib(count: float) -> str:
-    """MiB, as GiB from ten of those on."""
-    return f"{count / 1024:.1f} GiB" if count >= 10 * 1024 else f"{count:.0f} MiB"
+def mib(count: float, scale: float = 0) -> str:
+    """MiB; GiB where the amount, or ``scale``, the largest beside it, has ten of them."""
+    large = max(count, scale) >= 10 * 1024
+    return f"{count / 1024:.1f} GiB" if large else f"{count:.0f} MiB"
 
 
 def size(count: float) -> str:
@@ -40,6 +41,16 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} GiB"
+
+
+def of_size(done: float, total: float) -> str:
+    """``42.0 of 88.6 MiB``: both in the unit of the whole."""
+    if total <= 0:
+        return size(done)
+    whole, _, unit = size(total).partition(" ")
+    step = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}.get(unit, 1 << 30)
+    part = f"{done / step:.0f}" if step == 1 else f"{done / step:.1f}"
+    return f"{part} of {whole} {unit}"
 
 
 def plural(count: int, noun: str) -> str:

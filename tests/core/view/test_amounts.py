@@ -1,9 +1,10 @@
+"""How amounts are said."""
+
 from __future__ import annotations
 
 import pytest
 
-from relaydesk.surfaces.console.chrome import duration_short
-from relaydesk.surfaces.console.units import duration, mib, millis, plural, rate, size
+from relaydesk.core.view.amounts import duration, mib, millis, of_size, plural, rate, size
 
 
 @pytest.mark.parametrize(
@@ -23,16 +24,16 @@ def test_durations(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-def test_an_uptime_stands_still_within_a_minute() -> None:
-    assert {duration_short(60 + extra) for extra in range(60)} == {"1 min"}
-    assert duration_short(59) == "59 s"
-
-
 def test_amounts() -> None:
     assert [millis(None), millis(12.4), millis(9_999), millis(12_345)] == ["–", "12 ms", "9999 ms", "12.3 s"]
     assert [rate(7.25), rate(41.7)] == ["7.2", "42"]
-    assert [mib(243), mib(15_800)] == ["243 MiB", "15.4 GiB"]
+    assert [mib(243), mib(15_800), mib(512, scale=15_800)] == ["243 MiB", "15.4 GiB", "0.5 GiB"]
     assert [size(12), size(98_362_432), size(19_762_149_376)] == ["12 B", "93.8 MiB", "18.4 GiB"]
+    assert [of_size(44_040_192, 92_905_472), of_size(5, 12), of_size(7, 0)] == [
+        "42.0 of 88.6 MiB",
+        "5 of 12 B",
+        "7 B",
+    ]
     assert [plural(1, "alert"), plural(2, "request in flight"), plural(0, "loaded model")] == [
         "1 alert",
         "2 requests in flight",
