@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from relaydesk.core.gateway.decode import invalid, unsupported
@@ -31,6 +31,11 @@ def write_type(write: Write, schema: Schema, name: str, at: str) -> Schema:
     return _SIMPLE[name](schema, at) if name in _SIMPLE else {"type": name}
 
 
+def are_plain(names: Iterable[str]) -> bool:
+    """Whether the engine can tell these properties from undescribed ones."""
+    return all(map(_PLAIN_NAME.fullmatch, names))
+
+
 def _object(write: Write, schema: Schema, at: str) -> Schema:
     required: list[str] = list(dict.fromkeys(schema.get("required", ())))
     described: dict[str, Any] = schema.get("properties", {})
@@ -48,12 +53,12 @@ def _object(write: Write, schema: Schema, at: str) -> Schema:
         shape |= {"properties": properties, "required": required}
     where = below(at, "additionalProperties")
     if isinstance(more, dict):
-        if not all(map(_PLAIN_NAME.fullmatch, properties)):
+        if not are_plain(properties):
             raise unsupported(
                 where, f"{where} is only supported beside properties named in plain letters", "leave it out"
             )
         shape["additionalProperties"] = write(more, where)
-    elif more is True and all(map(_PLAIN_NAME.fullmatch, properties)):
+    elif more is True and are_plain(properties):
         shape["additionalProperties"] = True
     elif more is False:
         shape["additionalProperties"] = False
