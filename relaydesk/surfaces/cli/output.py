@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TextIO
 import click
 
 from relaydesk.core.codec import encode
+from relaydesk.core.view.amounts import duration
 from relaydesk.core.view.amounts import mib as mib
 from relaydesk.core.view.amounts import millis as millis
 from relaydesk.core.view.amounts import of_size as of_size
