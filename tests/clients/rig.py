@@ -11,7 +11,15 @@ from relaydesk.core.view.sections import RequestView
 from tests.clients.scripted_server import ScriptedServer
 from tests.support.hub import Hub
 
+# Named keys, each at one of its limits or soon there.
+KEYS = {"spent": {"tokens_per_day": 1}, "single": {"max_concurrency": 1}}
 SLASHED = "hf.co/someone/Tiny-GGUF:Q4_1"
+
+
+def key_of(hub: Hub, name: str, **settings: int) -> str:
+    """The secret of a new named key."""
+    secret: str = hub.command("add-key", name=name, settings=settings)["key"]
+    return secret
 
 
 class ClientRig:
@@ -35,6 +43,7 @@ class ClientRig:
             for name, url in (("scripted", self.server.url), ("absent", "http://127.0.0.1:9")):
                 hub.command("add-model", spec={"name": name, "kind": "url", "url": url})
             hub.load()
+            self.keys = {name: key_of(hub, name, **settings) for name, settings in KEYS.items()}
             self._open = stack.pop_all()
         return self
 
@@ -50,6 +59,7 @@ class ClientRig:
             "HUB_URL": self.hub.url,
             "HUB_KEY": self.hub.key,
             "SLASHED": SLASHED,
+            **{f"HUB_KEY_{name.upper()}": secret for name, secret in self.keys.items()},
             "NODE_EXTRA_CA_CERTS": str(self.hub.ca),
         }
 

@@ -15,6 +15,7 @@ OLLAMA = "tests/e2e/test_ollama_libraries.py"
 GENERATE = "tests/surfaces/public/test_generate.py"
 FAULTS = "tests/e2e/test_faults.py"
 CORS = "tests/surfaces/public/test_cors.py"
+QUOTAS = "tests/surfaces/public/test_quotas.py"
 BODY = "tests/surfaces/public/test_body.py"
 
 HELD_BY: dict[str, tuple[str, ...]] = {
@@ -104,13 +105,23 @@ HELD_BY: dict[str, tuple[str, ...]] = {
         f"{BODY}::test_a_small_bomb_is_refused_by_what_it_becomes",
         f"{BODY}::test_nobody_is_told_to_go_on_in_vain",
     ),
+    "B24": (
+        f"{QUOTAS}::test_three_refusals_with_three_codes",
+        f"{QUOTAS}::test_headers_say_how_the_key_stands",
+        f"{GENERATE}::test_the_three_refusals_byte_for_byte",
+        f"{NODE}::test_openai_does_not_hammer_where_a_quota_is_spent",
+    ),
     "B25": (
         "tests/surfaces/public/test_models.py::test_any_name_is_found_escaped_or_not",
         "tests/surfaces/public/test_models.py::test_an_alias_is_the_model_itself",
         "tests/surfaces/public/test_models.py::test_an_unknown_model_is_404_in_the_dialects_shape",
         f"{NODE}::test_openai_lists_and_finds_models_and_says_which_are_not_there",
     ),
-    "B26": (f"{SCRIPTED}::test_b26_no_slot_is_lost_however_requests_end",),
+    "B26": (
+        f"{SCRIPTED}::test_b26_no_slot_is_lost_however_requests_end",
+        f"{QUOTAS}::test_no_way_of_ending_leaks_a_place_or_a_token",
+    ),
+    "B28": (f"{QUOTAS}::test_a_burst_over_both_dialects_never_has_more_than_its_limit_at_the_engine",),
     "B31": ("tests/e2e/test_sharing.py::test_the_longest_unused_makes_room_and_one_in_use_is_waited_for",),
     "B33": (
         f"{GENERATE}::test_headers_of_a_cold_stream_come_at_once_and_silence_is_only_comments",
@@ -137,8 +148,6 @@ REPORTS = (
 # Reports about what this version does not have, and what that is.
 NOT_BUILT = {
     "B21": "embeddings",
-    "B24": "keys with quotas",
-    "B28": "keys with quotas",
 }
 
 

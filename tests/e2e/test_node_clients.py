@@ -187,6 +187,16 @@ def test_openai_retries_what_may_get_better_and_nothing_else(openai: dict[str, A
     assert again["seconds"] >= 1
 
 
+def test_openai_does_not_hammer_where_a_quota_is_spent(openai: dict[str, Any]) -> None:
+    spent, crowded = openai["spent"], openai["crowded"]
+    assert (spent["thrown"], spent["code"]) == ("RateLimitError", "tokens_per_day_exceeded")
+    assert spent["seen"] == [{"status": 429, "after": None, "retry": "false"}]
+    assert "UTC" in spent["message"]
+    assert crowded["texts"] == ["so late"] * 2
+    assert sorted(each["status"] for each in crowded["seen"]) == [200, 200, 429]
+    assert [each["after"] for each in crowded["seen"] if each["status"] == 429] == ["1"]
+
+
 def test_ai_sdk_chats(ai: dict[str, Any]) -> None:
     whole, stream = ai["chat"], ai["stream"]
     assert whole["text"]

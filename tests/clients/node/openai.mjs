@@ -67,9 +67,9 @@ async function failing(body) {
   return { text };
 }
 
-async function attempts(body, maxRetries) {
+async function attempts(body, maxRetries, more = {}) {
   const { fetch, seen } = noting();
-  const eager = new OpenAI({ ...options, maxRetries, fetch });
+  const eager = new OpenAI({ ...options, maxRetries, fetch, ...more });
   const started = performance.now();
   try {
     await eager.chat.completions.create(body);
@@ -218,5 +218,13 @@ await report({
   required: async () => forced('required'),
   byName: async () => forced({ type: 'function', function: { name: 'weather' } }),
   permanent: async () => attempts({ ...tiny(), model: 'big' }, 2),
+  spent: async () => attempts(tiny(), 2, { apiKey: hub.spent }),
+  // Two at once where one is allowed: the second comes through when it is told to come again.
+  crowded: async () => {
+    const { fetch, seen } = noting();
+    const single = new OpenAI({ ...options, apiKey: hub.single, maxRetries: 2, fetch });
+    const answers = await Promise.all([0, 1].map(() => single.chat.completions.create(say('[brief]'))));
+    return { texts: answers.map((answer) => answer.choices[0].message.content), seen };
+  },
   again: async () => attempts({ ...tiny(), model: 'absent' }, 2),
 });

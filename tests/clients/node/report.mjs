@@ -4,6 +4,8 @@ export const hub = {
   url: process.env.HUB_URL,
   key: process.env.HUB_KEY,
   slashed: process.env.SLASHED,
+  spent: process.env.HUB_KEY_SPENT,
+  single: process.env.HUB_KEY_SINGLE,
 };
 
 export function thrown(error) {
