@@ -129,9 +129,10 @@ class Plan(msgspec.Struct, frozen=True):
     """What a dialect makes of a request's body: what to ask, and how to say the answer.
 
     ``keep_alive_s`` is how long the model is to stay loaded afterwards where the client said so: seconds, -1
-    for ever.
+    for ever. ``unload``: the model is to go, and nothing is asked.
     """
 
     work: Work
     output: Callable[[Identity], Output]
     keep_alive_s: int | None = None
+    unload: bool = False

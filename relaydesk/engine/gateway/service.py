@@ -9,7 +9,7 @@ from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.choose import choose_model
 from relaydesk.core.gateway.incoming import Incoming
-from relaydesk.core.gateway.output import Identity, Output
+from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.work import Plan, Work
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.access.audit import Audit
@@ -18,6 +18,7 @@ from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.count import count_prompt
 from relaydesk.engine.gateway.journal import Journal, RequestRecord
 from relaydesk.engine.gateway.run import Run
+from relaydesk.engine.gateway.unload import Unload
 from relaydesk.engine.pool.pool import Pool
 
 
@@ -63,7 +64,8 @@ class Gateway:
             work = plan.work.fitted(capabilities)
         record = self._record(incoming, name, work)
         try:
-            self._pool.check(name)
+            if not plan.unload:
+                self._pool.check(name)
             context = self._pool.context(self._pool.registry.entry(name))
             books = await Books.open(self._quotas, incoming.caller, work, capabilities, context)
         except FaultError as error:
@@ -71,7 +73,8 @@ class Gateway:
             raise
         token = self._rng.token_bytes(12).hex()
         output = plan.output(Identity(token, work.model or name, self._clock.wall_ms()))
-        return Run(
+        kind = Unload if plan.unload else Run
+        return kind(
             books,
             output,
             self._pool,
@@ -89,21 +92,6 @@ class Gateway:
             name = await self._model(work, incoming.caller)
             work = work.fitted(self._pool.registry.capabilities(name))
         return await count_prompt(self._pool, self._record(incoming, name, work), work)
-
-    async def unload(self, plan: Plan, incoming: Incoming) -> Output:
-        """Let go of the plan's model, and what says so. Raises `FaultError`; costs nothing."""
-        with self._refusals(incoming):
-            self.check_accepting()
-            name = await self._model(plan.work, incoming.caller)
-        record = self._record(incoming, name, plan.work)
-        try:
-            await self._pool.let_go(name)
-        except FaultError as error:
-            record.finish(error.fault.rule.status, error.fault)
-            raise
-        finally:
-            record.finish(200)
-        return plan.output(Identity("", plan.work.model or name, self._clock.wall_ms()))
 
     async def _model(self, work: Work, caller: Caller) -> str:
         """The model that is meant, out of those that the key may use."""

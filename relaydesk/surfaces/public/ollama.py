@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -12,14 +11,12 @@ from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.choose import choose_model
 from relaydesk.core.gateway.decode import decoder
 from relaydesk.core.gateway.models import ModelName
-from relaydesk.core.gateway.ollama.chat import chat_asked
-from relaydesk.core.gateway.ollama.generate import generate_asked
+from relaydesk.core.gateway.ollama.chat import chat_plan
+from relaydesk.core.gateway.ollama.generate import generate_plan
 from relaydesk.core.gateway.ollama.listing import ps_body, show_body, tags_body, version_body
-from relaydesk.core.gateway.ollama.request import Asked, opened
-from relaydesk.core.gateway.output import Output, Spent
-from relaydesk.core.gateway.usage import Usage
+from relaydesk.core.gateway.ollama.request import opened
 from relaydesk.surfaces.public.body import read_body
-from relaydesk.surfaces.public.generate import answer, incoming
+from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.middleware import error_response
 from relaydesk.surfaces.public.models import visible
 from relaydesk.surfaces.public.state import HUB, Handler
@@ -69,8 +66,8 @@ def add_ollama(table: web.UrlDispatcher) -> None:
     table.add_get("/api/tags", tags)
     table.add_get("/api/ps", ps)
     table.add_post("/api/show", show)
-    table.add_post("/api/chat", _asking(chat_asked, "/api/chat"))
-    table.add_post("/api/generate", _asking(generate_asked, "/api/generate"))
+    table.add_post("/api/chat", generation(chat_plan, "/api/chat"))
+    table.add_post("/api/generate", generation(generate_plan, "/api/generate"))
     for (method, path), fault in REFUSED.items():
         table.add_route(method, path, _refusing(fault))
 
@@ -104,28 +101,6 @@ async def show(request: web.Request) -> web.Response:
     known = [ModelName(model.name, model.aliases) for model in visible(request)]
     name = choose_model(wanted.model or wanted.name, known)
     return web.Response(body=show_body(hub.facts(name)), content_type=_JSON)
-
-
-def _asking(asked_of: Callable[[bytes], Asked], route: str) -> Handler:
-    """The handler of a route that answers, loads or unloads; ``route`` is its name in records."""
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        hub = request.app[HUB]
-        asked = asked_of(await read_body(request, hub.max_body))
-        if asked.unload:
-            output = await hub.gateway.unload(asked.plan, incoming(request, route))
-            return _done(output, stream=asked.plan.work.stream)
-        run = await hub.gateway.open(b"", lambda _: asked.plan, incoming(request, route))
-        return await answer(request, run)
-
-    return handler
-
-
-def _done(output: Output, *, stream: bool) -> web.Response:
-    """An answer that is its last line alone."""
-    if stream:
-        return web.Response(body=output.close(Usage(0, 0, 0), Spent()), content_type=output.media_type)
-    return web.Response(body=output.whole((), Usage(0, 0, 0), Spent()), content_type=_JSON)
 
 
 def _refusing(fault: Fault) -> Handler:

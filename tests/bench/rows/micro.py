@@ -12,7 +12,7 @@ from typing import Final
 from relaydesk.config.load import load
 from relaydesk.config.paths import resolve
 from relaydesk.core.gateway.chat_output import ChatOutput
-from relaydesk.core.gateway.ollama.chat import chat_asked
+from relaydesk.core.gateway.ollama.chat import chat_plan
 from relaydesk.core.gateway.ollama.output import OllamaOutput, chat_said
 from relaydesk.core.gateway.output import Identity, Output
 from relaydesk.core.gateway.piece import ChoiceStream
@@ -72,9 +72,9 @@ def _pieces() -> dict[str, Callable[[], object]]:
         "chunk rewritten": rewrite,
         "chunk translated to a line of Ollama's": translate,
         "parse_chat, 40 characters": lambda: parse_chat(small),
-        "chat_asked (Ollama's), 40 characters": lambda: chat_asked(small),
+        "Ollama's chat_plan, 40 characters": lambda: chat_plan(small),
         "parse_chat, 200,000 characters": lambda: parse_chat(long),
-        "chat_asked (Ollama's), 200,000 characters": lambda: chat_asked(long),
+        "Ollama's chat_plan, 200,000 characters": lambda: chat_plan(long),
         "engine_body": lambda: engine_body(parsed, alias="tiny", slot=1, cache_prompt=True),
         "safe_text, safe already": lambda: safe_text("SmolLM2-135M-Instruct.Q4_1.gguf"),
         "safe_text, 256 characters with controls": lambda: safe_text("a\x1b[1mb \t" * 32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -11,9 +12,7 @@ import pytest
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import EnvError, FaultError
 from relaydesk.core.gateway.incoming import Incoming
-from relaydesk.core.gateway.ollama.generate import generate_asked
-from relaydesk.core.gateway.output import Spent
-from relaydesk.core.gateway.usage import total_usage
+from relaydesk.core.gateway.ollama.generate import generate_plan
 from relaydesk.engine.gateway.run import Run
 from tests.support.scripted_hub import MIB, ScriptedHub
 
@@ -21,23 +20,29 @@ ANN = Caller("ann", "ann")
 
 
 async def open_run(hub: ScriptedHub, **fields: Any) -> Run:
-    plan = generate_asked(msgspec.json.encode(fields)).plan
-    return await hub.gateway.open(b"", lambda _: plan, Incoming(ANN, "/api/generate", "r"))
+    incoming = Incoming(ANN, "/api/generate", "r")
+    return await hub.gateway.open(msgspec.json.encode(fields), generate_plan, incoming)
 
 
-async def unload(hub: ScriptedHub, model: str = "tiny") -> dict[str, Any]:
-    plan = generate_asked(msgspec.json.encode({"model": model, "keep_alive": 0})).plan
-    output = await hub.gateway.unload(plan, Incoming(ANN, "/api/generate", "u"))
-    found: dict[str, Any] = json.loads(output.whole((), total_usage([]), Spent()))
+async def said(run: Run) -> dict[str, Any]:
+    """The one line of a run that asks nothing, as it is streamed or not."""
+    if run.stream:
+        (line,) = [frame async for frame in run.frames()]
+    else:
+        line = await run.whole()
+    found: dict[str, Any] = json.loads(line)
     return found
+
+
+async def unload(hub: ScriptedHub, model: str = "tiny", stream: bool = False) -> dict[str, Any]:
+    return await said(await open_run(hub, model=model, stream=stream, keep_alive=0))
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_model_is_loaded_without_a_question(hub: ScriptedHub, stream: bool) -> None:
     run = await open_run(hub, model="tiny", stream=stream, keep_alive=7)
     assert not run.warm
-    said = b"".join([frame async for frame in run.frames()]) if stream else await run.whole()
-    assert json.loads(said)["done_reason"] == "load"
+    assert (await said(run))["done_reason"] == "load"
     assert hub.pool.is_warm("tiny")
     assert hub.starter.engine("tiny").bodies == []
     (view,) = hub.journal.view().recent
@@ -74,6 +79,31 @@ async def test_a_model_is_let_go(hub: ScriptedHub) -> None:
     assert (await unload(hub))["done_reason"] == "unload"  # gone already: the same
     view = hub.journal.view().recent[0]
     assert (view.status, view.state, view.key, view.route) == (200, "done", "ann", "/api/generate")
+    await hub.warm()
+    assert (await unload(hub, stream=True))["done_reason"] == "unload"
+    assert hub.starter.alive == []
+    await hub.idle()
+
+
+async def test_a_model_is_let_go_that_could_not_be_loaded(hub: ScriptedHub) -> None:
+    hub.pool.memory.pretend_mib = 1
+    assert (await unload(hub))["done_reason"] == "unload"
+    with pytest.raises(FaultError) as caught:
+        await open_run(hub, model="tiny")
+    assert caught.value.fault.code == "model_unavailable"
+
+
+async def test_leaving_while_it_is_let_go_changes_nothing(hub: ScriptedHub) -> None:
+    hub.starter.stop_s = 0.05
+    await hub.warm()
+    leaving = asyncio.create_task(unload(hub))
+    await hub.until(lambda: hub.pool.runner("tiny").life.state == "unloading")
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    await hub.until(lambda: hub.starter.alive == [])
+    assert hub.journal.view().recent[0].status == 200
+    await hub.idle()
 
 
 async def test_the_operators_models_stay(hub: ScriptedHub) -> None:

@@ -230,7 +230,9 @@ async def test_leaving_frees_everything(hub: ScriptedHub) -> None:
 
 async def test_tags_lists_what_a_request_would_be_served_from(hub: ScriptedHub) -> None:
     await hub.add("other")
-    hub.pool.memory.pretend_mib = 70
+    standing = hub.pool.standing(hub.registry.entry("tiny"))
+    assert standing is not None
+    hub.pool.memory.pretend_mib = standing.need.mib * 3 // 2  # room for one of them
     status, _, body = await ask(hub, "/api/tags", method="GET")
     assert status == 200
     assert [model["name"] for model in body["models"]] == ["other:latest", "tiny:latest"]

@@ -10,18 +10,18 @@ from typing import Final
 
 from msgspec import Raw
 
-from relaydesk.core.gateway.decode import decoder, invalid, kind_of, present, require_string, unsupported
-from relaydesk.core.gateway.ollama.messages import Conversation
+from relaydesk.core.gateway.decode import decoder, invalid, kind_of, present, unsupported
+from relaydesk.core.gateway.ollama.messages import Conversation, Json, text_at
 from relaydesk.core.gateway.ollama.output import generate_said
 from relaydesk.core.gateway.ollama.request import (
-    Asked,
     Common,
-    asked,
-    completion_asked,
+    chat_of,
+    completion_of,
     field_names,
-    nothing_asked,
+    load_of,
     opened,
 )
+from relaydesk.core.gateway.work import Plan
 
 _EMPTY: Final = b'""'
 _BLANK: Final = b"[] \t\r\n"
@@ -40,33 +40,29 @@ class _Generate(Common):
 _GENERATE: Final = decoder(_Generate)
 
 
-def generate_asked(body: bytes) -> Asked:
-    """What a body asks for. Raises `PeerError` whose ``param`` is the client's own field."""
+def generate_plan(body: bytes) -> Plan:
+    """The plan of a body. Raises `PeerError` whose ``param`` is the client's own field."""
     given = opened(_GENERATE, body)
     _refuse(given)
-    prompt, system, suffix = _text(given.prompt, "prompt"), _text(given.system, "system"), _suffix(given)
+    prompt, system, suffix = text_at(given.prompt, "prompt"), text_at(given.system, "system"), _suffix(given)
     images = present(given.images)
     has_images = bool(images.strip(_BLANK))
     if prompt == _EMPTY and suffix == _EMPTY and not has_images:
-        return nothing_asked(given, generate_said)
+        return load_of(given, generate_said)
     if given.raw or suffix != _EMPTY:
         _refuse_beside("raw" if given.raw else "suffix", given, system, has_images)
-        return completion_asked(given, prompt, suffix, generate_said)
+        return completion_of(given, prompt, suffix, generate_said)
     names = field_names()
     conversation = Conversation(names)
     if system != _EMPTY:
         conversation.add_text("system", system, "system")
     conversation.add_text("user", prompt, "prompt", images, "images")
     names.add("messages", "prompt")
-    return asked(given, conversation.body, names, generate_said)
+    return chat_of(given, conversation, names, generate_said)
 
 
-def _text(raw: Raw, at: str) -> bytes:
-    return require_string(present(raw) or _EMPTY, at)
-
-
-def _suffix(given: _Generate) -> bytes:
-    suffix = _text(given.suffix, "suffix")
+def _suffix(given: _Generate) -> Json:
+    suffix = text_at(given.suffix, "suffix")
     if suffix != _EMPTY and given.raw:
         raise unsupported("suffix", "suffix does not go together with raw", "leave one of them out")
     return suffix
@@ -74,7 +70,7 @@ def _suffix(given: _Generate) -> bytes:
 
 def _refuse(given: _Generate) -> None:
     """What cannot be done in any form. Raises `PeerError` naming the field."""
-    if _text(given.template, "template") != _EMPTY:
+    if text_at(given.template, "template") != _EMPTY:
         raise unsupported(
             "template",
             "a template in a request is not supported",
@@ -87,7 +83,7 @@ def _refuse(given: _Generate) -> None:
         raise unsupported("context", "context is not supported", "send the conversation itself to /api/chat")
 
 
-def _refuse_beside(mode: str, given: _Generate, system: bytes, has_images: bool) -> None:
+def _refuse_beside(mode: str, given: _Generate, system: Json, has_images: bool) -> None:
     """What needs a chat's template, where ``mode`` does without. Raises `PeerError` naming the field."""
     needs = {
         "system": system != _EMPTY,

@@ -7,20 +7,14 @@ a call that has none gets one, and the results that follow are joined to the cal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Raw
 
-from relaydesk.core.gateway.decode import (
-    decode,
-    decoder,
-    encode,
-    invalid,
-    kind_of,
-    present,
-    require_string,
-)
+from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.decode import NULL, decode, decoder, encode, invalid, kind_of, present
 from relaydesk.core.gateway.entries import entries
 from relaydesk.core.gateway.field_names import FieldNames
 from relaydesk.core.gateway.messages import MAX_CALLS, MAX_MESSAGES
@@ -28,9 +22,18 @@ from relaydesk.core.gateway.ollama.images import MAX_IMAGES, image_part
 
 # Long enough for any role, so that a wrong one is still named in full.
 _MAX_ROLE: Final = 64
+# Below this size counting messages first is not worth it.
+_SMALL: Final = 256 * 1024
+_EMPTY: Final = b'""'
+_QUOTE: Final = 0x22
+
+# JSON as it came: a view into the request's body, or bytes of our own.
+Json = memoryview | bytes
 
 
-class _Message(msgspec.Struct):
+class Message(msgspec.Struct):
+    """A message as it came; what can be large is kept raw."""
+
     role: str
     content: Raw = Raw()
     thinking: Raw = Raw()
@@ -50,8 +53,26 @@ class _Call(msgspec.Struct):
     id: str | None = None
 
 
-_MESSAGE: Final = decoder(_Message)
 _CALL: Final = decoder(_Call)
+
+
+def check_count(body: bytes) -> None:
+    """Refuse a large body of too many messages undecoded: inside text the quotes would be escaped."""
+    if len(body) > _SMALL and body.count(b'"role"') > MAX_MESSAGES:
+        raise _too_many()
+
+
+def text_at(raw: Raw, at: str) -> Json:
+    """The JSON string in a raw field, not copied; empty text where it is absent or null.
+
+    Raises `PeerError` naming ``at`` for any other value.
+    """
+    view = memoryview(raw)
+    if not view.nbytes or (view.nbytes == len(NULL) and bytes(view) == NULL):
+        return _EMPTY
+    if view[0] != _QUOTE:
+        raise invalid(at, f"{at} must be a string, not {kind_of(bytes(view[:1]))}")
+    return view
 
 
 class Conversation:
@@ -59,66 +80,55 @@ class Conversation:
 
     def __init__(self, names: FieldNames) -> None:
         self._names = names
-        self._messages: list[bytes] = []
+        # JSON in pieces, a comma at each message's head: a long prompt is copied once.
+        self._pieces: list[Json] = []
         self._calls = 0
         self._unanswered: list[tuple[str, str]] = []  # (id, name) of calls whose results may follow
+        self.count = 0
 
-    def add_all(self, data: bytes) -> None:
-        """The messages in the JSON list ``data``. Raises `PeerError` naming the message at fault."""
-        for number, raw in enumerate(entries(data, "messages", MAX_MESSAGES)):
-            at = f"messages[{number}]"
-            self._add(decode(_MESSAGE, raw, at), at)
+    def add_all(self, messages: Sequence[Message]) -> None:
+        """Add a chat's messages. Raises `PeerError` naming the message at fault."""
+        if len(messages) > MAX_MESSAGES:
+            raise _too_many()
+        for number, message in enumerate(messages):
+            self._add(message, f"messages[{number}]")
 
-    def add_text(self, role: str, data: bytes, at: str, images: bytes = b"", images_at: str = "") -> None:
-        """One message out of the string ``data`` at ``at``, and the images beside it."""
-        number = len(self._messages)
-        self._names.add(f"messages[{number}].content", at)
-        head = {"role": role, "content": Raw(self._content(number, data, at, images, images_at))}
-        self._messages.append(encode(head))
+    def add_text(self, role: str, text: Json, at: str, images: bytes = b"", images_at: str = "") -> None:
+        """One message out of the string ``text`` at ``at``, and the images beside it."""
+        self._names.add(f"messages[{self.count}].content", at)
+        self._put({"role": role}, self._content(text, images, images_at))
 
-    @property
-    def count(self) -> int:
-        """Messages so far."""
-        return len(self._messages)
+    def body(self, fields: bytes) -> bytes:
+        """The request: ``fields``, which is a JSON object, and ``messages``."""
+        return b"".join((fields[:-1], b',"messages":[', *self._pieces[1:], b"]}"))
 
-    @property
-    def body(self) -> bytes:
-        return b"[" + b",".join(self._messages) + b"]"
-
-    def _add(self, message: _Message, at: str) -> None:
-        number = len(self._messages)
-        fields: dict[str, object] = {
-            "role": message.role[:_MAX_ROLE].lower(),
-            "content": Raw(
-                self._content(
-                    number,
-                    present(message.content) or b'""',
-                    f"{at}.content",
-                    present(message.images),
-                    f"{at}.images",
-                )
-            ),
-        }
-        if thinking := present(message.thinking):
-            fields["reasoning_content"] = Raw(require_string(thinking, f"{at}.thinking"))
+    def _add(self, message: Message, at: str) -> None:
+        fields: dict[str, object] = {"role": message.role[:_MAX_ROLE].lower()}
+        text = text_at(message.content, f"{at}.content")
+        content = self._content(text, present(message.images), f"{at}.images")
+        if (thinking := text_at(message.thinking, f"{at}.thinking")) is not _EMPTY:
+            fields["reasoning_content"] = Raw(thinking)
         if calls := present(message.tool_calls):
             fields["tool_calls"] = self._tool_calls(calls, f"{at}.tool_calls")
         if fields["role"] == "tool":
             call_id, name = self._answered(message.tool_call_id, message.tool_name)
             fields |= {key: value for key, value in (("tool_call_id", call_id), ("name", name)) if value}
-        self._messages.append(encode(fields))
+        self._put(fields, content)
 
-    def _content(self, number: int, data: bytes, at: str, images: bytes, images_at: str) -> bytes:
-        text = require_string(data, at)
+    def _put(self, fields: dict[str, object], content: Sequence[Json]) -> None:
+        self._pieces += (b",", encode(fields)[:-1], b',"content":', *content, b"}")
+        self.count += 1
+
+    def _content(self, text: Json, images: bytes, images_at: str) -> Sequence[Json]:
         pictures = entries(images, images_at, MAX_IMAGES) if images else []
         if not pictures:
-            return text
-        parts = [b'{"type":"text","text":%b}' % text]
+            return (text,)
+        parts: list[Json] = [b'[{"type":"text","text":', text, b"}"]
         for picture, raw in enumerate(pictures):
             where = f"{images_at}[{picture}]"
-            self._names.add(f"messages[{number}].content[{picture + 1}]", where)
-            parts.append(image_part(raw, where))
-        return b"[" + b",".join(parts) + b"]"
+            self._names.add(f"messages[{self.count}].content[{picture + 1}]", where)
+            parts += (b",", image_part(raw, where))
+        return (*parts, b"]")
 
     def _tool_calls(self, data: bytes, at: str) -> list[dict[str, object]]:
         self._unanswered = []
@@ -147,3 +157,7 @@ class Conversation:
                 self._unanswered.remove(call)
                 return call
         return call_id, name
+
+
+def _too_many() -> PeerError:
+    return invalid("messages", f"messages has too many entries, allowed is {MAX_MESSAGES}")

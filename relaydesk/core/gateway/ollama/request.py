@@ -30,6 +30,7 @@ from relaydesk.core.gateway.decode import (
 from relaydesk.core.gateway.field_names import FieldNames
 from relaydesk.core.gateway.fields import RANGES
 from relaydesk.core.gateway.ollama.keep_alive import keep_alive_s
+from relaydesk.core.gateway.ollama.messages import Conversation, Json
 from relaydesk.core.gateway.ollama.options import NAMES, Options, chat_fields
 from relaydesk.core.gateway.ollama.output import OllamaOutput, Said
 from relaydesk.core.gateway.origin import in_the_words_of
@@ -54,13 +55,6 @@ class Common(msgspec.Struct):
     top_logprobs: int | None = None
     truncate: bool | None = None
     shift: bool | None = None
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """A request understood. ``unload``: the model is to go, and ``plan`` is only good to say so."""
-
-    plan: Plan
-    unload: bool = False
 
 
 class OllamaWork(ChatWork):
@@ -113,12 +107,13 @@ def field_names() -> FieldNames:
     )
 
 
-def asked(common: Common, messages: bytes, names: FieldNames, said: Said, tools: bytes = b"") -> Asked:
+def chat_of(
+    common: Common, conversation: Conversation, names: FieldNames, said: Said, tools: bytes = b""
+) -> Plan:
     """A request with something to answer. Raises `PeerError` in the words of ``names``."""
     kept = keep_alive_s(common.keep_alive)
     fields: dict[str, object] = {
         "model": common.model,
-        "messages": Raw(messages),
         "stream": streams(common),
         "logprobs": common.logprobs,
         "top_logprobs": common.top_logprobs,
@@ -128,12 +123,12 @@ def asked(common: Common, messages: bytes, names: FieldNames, said: Said, tools:
         **chat_fields(common.options or Options()),
     }
     with in_the_words_of(names):
-        request = parse_chat(encode(fields))
+        request = parse_chat(conversation.body(encode(fields)))
     work = OllamaWork(request, names, thinks=bool(common.think))
-    return Asked(Plan(work, lambda identity: OllamaOutput(identity, said), kept))
+    return Plan(work, lambda identity: OllamaOutput(identity, said), kept)
 
 
-def completion_asked(common: Common, prompt: bytes, suffix: bytes, said: Said) -> Asked:
+def completion_of(common: Common, prompt: Json, suffix: Json, said: Said) -> Plan:
     """A bare prompt to go on with, or a gap to fill between it and ``suffix``; both JSON strings.
 
     Raises `PeerError` in the client's words.
@@ -151,10 +146,10 @@ def completion_asked(common: Common, prompt: bytes, suffix: bytes, said: Said) -
         request = parse_completion(encode(fields))
     if common.logprobs:
         request = msgspec.structs.replace(request, logprobs=common.top_logprobs or 0)
-    return Asked(Plan(CompletionWork(request), lambda identity: OllamaOutput(identity, said), kept))
+    return Plan(CompletionWork(request), lambda identity: OllamaOutput(identity, said), kept)
 
 
-def nothing_asked(common: Common, said: Said) -> Asked:
+def load_of(common: Common, said: Said) -> Plan:
     """A request with nothing to answer: the model is loaded, or unloaded where it is to be kept for nothing.
 
     Work without a choice is a lease on the model and no more, and costs no token.
@@ -168,7 +163,7 @@ def nothing_asked(common: Common, said: Said) -> Asked:
     request = ChatRequest(
         model=common.model or None, messages=b"[]", message_count=0, stream=streams(common), n=0
     )
-    return Asked(Plan(ChatWork(request), output, kept), unload=kept == 0)
+    return Plan(ChatWork(request), output, kept, unload=kept == 0)
 
 
 def streams(common: Common) -> bool:

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
-from relaydesk.core.gateway.chat import chat_plan
-from relaydesk.core.gateway.ollama.chat import chat_asked
-from relaydesk.core.gateway.ollama.request import Asked
+from relaydesk.core.gateway.chat import chat_plan as openai_chat_plan
+from relaydesk.core.gateway.ollama.chat import chat_plan
 from relaydesk.core.gateway.output import Identity, Spent
 from relaydesk.core.gateway.usage import total_usage
 from relaydesk.core.gateway.work import Capabilities, Plan
@@ -23,8 +22,8 @@ ALL = Capabilities(tools=True, images=True, thinking=True)
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 
 
-def ask(**fields: Any) -> Asked:
-    return chat_asked(json.dumps({"messages": [USER], **fields}).encode())
+def ask(**fields: Any) -> Plan:
+    return chat_plan(json.dumps({"messages": [USER], **fields}).encode())
 
 
 def refused(**fields: Any) -> tuple[str, str | None]:
@@ -61,7 +60,7 @@ def test_the_engine_is_asked_what_openais_clients_would_ask() -> None:
         top_logprobs=2,
     )
     url = f"data:image/png;base64,{PICTURE}"
-    theirs = chat_plan(
+    theirs = openai_chat_plan(
         json.dumps(
             {
                 "model": "m",
@@ -101,25 +100,25 @@ def test_the_engine_is_asked_what_openais_clients_would_ask() -> None:
             }
         ).encode()
     )
-    assert engine(ours.plan) == engine(theirs)
-    assert ours.plan.work.fitted(ALL) is ours.plan.work
-    assert (ours.plan.work.model, ours.plan.work.choices, ours.unload) == ("m", 1, False)
+    assert engine(ours) == engine(theirs)
+    assert ours.work.fitted(ALL) is ours.work
+    assert (ours.work.model, ours.work.choices, ours.unload) == ("m", 1, False)
 
 
 def test_everything_absent_null_or_unknown_is_a_plain_streamed_chat() -> None:
-    plain = engine(ask().plan)
+    plain = engine(ask())
     names = ["model", "tools", "format", "options", "keep_alive", "think", "logprobs", "top_logprobs"]
     again = ask(**dict.fromkeys([*names, "stream", "truncate", "shift"]), foo=1, type="x")
-    assert engine(again.plan) == plain
-    assert again.plan.work.stream and again.plan.keep_alive_s is None
-    assert not ask(stream=False).plan.work.stream
-    assert engine(ask(truncate=True, shift=False, format="").plan) == plain
+    assert engine(again) == plain
+    assert again.work.stream and again.keep_alive_s is None
+    assert not ask(stream=False).work.stream
+    assert engine(ask(truncate=True, shift=False, format="")) == plain
 
 
 def test_format_json_and_thinking_switched_off() -> None:
-    assert engine(ask(format="json").plan)["response_format"] == {"type": "json_object"}
-    assert engine(ask(think=False).plan)["chat_template_kwargs"] == {"enable_thinking": False}
-    assert engine(ask(think=True).plan)["chat_template_kwargs"] == {"enable_thinking": True}
+    assert engine(ask(format="json"))["response_format"] == {"type": "json_object"}
+    assert engine(ask(think=False))["chat_template_kwargs"] == {"enable_thinking": False}
+    assert engine(ask(think=True))["chat_template_kwargs"] == {"enable_thinking": True}
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ def test_fields_deep_inside_are_named_as_the_client_wrote_them() -> None:
     ],
 )
 def test_what_the_model_cannot_do_is_named(fields: dict[str, Any], param: str) -> None:
-    work = ask(**fields).plan.work
+    work = ask(**fields).work
     with pytest.raises(PeerError) as caught:
         work.fitted(Capabilities())
     assert (caught.value.fault.code, caught.value.fault.param) == ("unsupported", param)
@@ -184,9 +183,9 @@ def test_what_the_model_cannot_do_is_named(fields: dict[str, Any], param: str) -
 
 
 def test_thinking_that_was_declined_needs_no_thinking_model() -> None:
-    ask(think=False).plan.work.fitted(Capabilities())
+    ask(think=False).work.fitted(Capabilities())
     with pytest.raises(PeerError, match=r'^"qwen" does not support thinking$'):
-        ask(think=True, model="qwen").plan.work.fitted(Capabilities())
+        ask(think=True, model="qwen").work.fitted(Capabilities())
 
 
 @pytest.mark.parametrize("fields", [{"messages": []}, {"messages": None}])
@@ -198,10 +197,10 @@ def test_without_messages_the_model_is_loaded_or_unloaded(
     fields: dict[str, Any], keep_alive: Any, unload: bool, kept: int | None
 ) -> None:
     found = ask(**fields, keep_alive=keep_alive, model="m")
-    assert (found.unload, found.plan.keep_alive_s) == (unload, kept)
-    work = found.plan.work.fitted(Capabilities())
+    assert (found.unload, found.keep_alive_s) == (unload, kept)
+    work = found.work.fitted(Capabilities())
     assert (work.choices, work.model, work.stream) == (0, "m", True)
-    last = json.loads(found.plan.output(Identity("", "m", 0)).close(total_usage([]), Spent()))
+    last = json.loads(found.output(Identity("", "m", 0)).close(total_usage([]), Spent()))
     assert last["done_reason"] == ("unload" if unload else "load")
     assert last["message"] == {"role": "assistant", "content": ""}
 
@@ -215,21 +214,23 @@ def test_without_messages_the_model_is_loaded_or_unloaded(
         (b"[]", "invalid_request"),
         (b'{"messages":[{"role":"user","content":"\xff"}]}', "invalid_json"),
         (b'{"messages":[{"role":"user","content":"\\ud800"}]}', "invalid_json"),
-        (b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "invalid_json"),
+        (b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "invalid_request"),
+        (b'{"messages":[{"role":"","content":' + b"[" * 100_000, "invalid_json"),
         (b'{"messages":[' + b'{"role":"user"},' * 9000 + b'{"role":"user"}]}', "invalid_request"),
         (b'{"messages":[' + b"{}," * 1_000_000 + b"{}]}", "invalid_request"),
         (b'{"options":{"seed":' + b"9" * 5000 + b"}}", "invalid_request"),
     ],
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
 )
 def test_hostile_bodies(body: bytes, code: str) -> None:
     with pytest.raises(PeerError) as caught:
-        chat_asked(body)
+        chat_plan(body)
     assert caught.value.fault.code == code
 
 
 def test_a_long_prompt_is_passed_as_it_is() -> None:
     text = 'Say "more" \\ é ' * 50_000
-    assert engine(ask(messages=[{"role": "user", "content": text}]).plan)["messages"][0]["content"] == text
+    assert engine(ask(messages=[{"role": "user", "content": text}]))["messages"][0]["content"] == text
 
 
 VALUES = st.recursive(
@@ -275,11 +276,11 @@ VALUES = st.recursive(
 )
 def test_any_body_is_understood_or_refused_by_name(fields: dict[str, Any]) -> None:
     try:
-        found = chat_asked(json.dumps(fields).encode())
+        found = chat_plan(json.dumps(fields).encode())
     except PeerError as error:
         param = error.fault.param
         assert param is not None
         assert param.partition(".")[0].partition("[")[0] in fields
         return
-    if found.plan.work.choices:
-        engine(found.plan)
+    if found.work.choices:
+        engine(found)

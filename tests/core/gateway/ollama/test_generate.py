@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 
 from relaydesk.core.errors import Fault, PeerError
 from relaydesk.core.gateway.faults import context_fault
-from relaydesk.core.gateway.ollama.generate import generate_asked
-from relaydesk.core.gateway.ollama.request import Asked
+from relaydesk.core.gateway.ollama.generate import generate_plan
 from relaydesk.core.gateway.output import Identity, Spent
 from relaydesk.core.gateway.usage import total_usage
-from relaydesk.core.gateway.work import Capabilities
+from relaydesk.core.gateway.work import Capabilities, Plan
 from tests.core.gateway.ollama.test_chat import VALUES, engine
 from tests.core.gateway.ollama.test_messages import PICTURE
 
 
-def ask(**fields: Any) -> Asked:
-    return generate_asked(json.dumps({"prompt": "hi", **fields}).encode())
+def ask(**fields: Any) -> Plan:
+    return generate_plan(json.dumps({"prompt": "hi", **fields}).encode())
 
 
 def refused(**fields: Any) -> tuple[str, str | None]:
@@ -31,16 +30,16 @@ def refused(**fields: Any) -> tuple[str, str | None]:
 
 
 def test_a_prompt_is_a_conversation_of_one_message() -> None:
-    assert engine(ask().plan)["messages"] == [{"role": "user", "content": "hi"}]
-    assert engine(ask(system="Be brief.", options={"seed": 1}).plan) == {
-        **engine(ask().plan),
+    assert engine(ask())["messages"] == [{"role": "user", "content": "hi"}]
+    assert engine(ask(system="Be brief.", options={"seed": 1})) == {
+        **engine(ask()),
         "seed": 1,
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
     }
 
 
 def test_images_are_named_as_the_client_named_them() -> None:
-    plan = ask(system="s", images=[PICTURE, PICTURE]).plan
+    plan = ask(system="s", images=[PICTURE, PICTURE])
     assert [part["type"] for part in engine(plan)["messages"][1]["content"]] == [
         "text",
         "image_url",
@@ -54,10 +53,10 @@ def test_images_are_named_as_the_client_named_them() -> None:
 
 
 def test_the_empty_and_the_neutral_are_nothing() -> None:
-    plain = engine(ask().plan)
+    plain = engine(ask())
     neutral = {"suffix": "", "template": "", "context": [], "system": "", "raw": False, "images": []}
-    assert engine(ask(**neutral).plan) == plain
-    assert engine(ask(**dict.fromkeys(neutral)).plan) == plain
+    assert engine(ask(**neutral)) == plain
+    assert engine(ask(**dict.fromkeys(neutral))) == plain
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ OPTIONS = {"temperature": 0, "num_predict": 3, "typical_p": 0.5, "repeat_last_n"
 
 
 def test_a_raw_prompt_goes_to_the_engine_as_it_is() -> None:
-    plan = ask(prompt='<s>"hi"\n', raw=True, options=OPTIONS, logprobs=True, top_logprobs=9).plan
+    plan = ask(prompt='<s>"hi"\n', raw=True, options=OPTIONS, logprobs=True, top_logprobs=9)
     assert plan.work.path == "/v1/completions"
     assert (plan.work.choices, plan.work.stream) == (1, True)
     sent = engine(plan)
@@ -94,21 +93,21 @@ def test_a_raw_prompt_goes_to_the_engine_as_it_is() -> None:
         "max_tokens": 3,
     }
     assert sent["logprobs"] == 9
-    assert engine(ask(raw=True, logprobs=True).plan)["logprobs"] == 1
-    assert "logprobs" not in engine(ask(raw=True).plan)
-    assert not ask(raw=True, stream=False).plan.work.stream
-    assert ask(raw=True, keep_alive="1m").plan.keep_alive_s == 60
+    assert engine(ask(raw=True, logprobs=True))["logprobs"] == 1
+    assert "logprobs" not in engine(ask(raw=True))
+    assert not ask(raw=True, stream=False).work.stream
+    assert ask(raw=True, keep_alive="1m").keep_alive_s == 60
 
 
 def test_a_gap_is_filled_where_the_model_can() -> None:
-    work = ask(prompt="def f(", suffix="): pass").plan.work
+    work = ask(prompt="def f(", suffix="): pass").work
     with pytest.raises(PeerError) as caught:
         work.fitted(Capabilities())
     assert (caught.value.fault.code, caught.value.fault.param) == ("unsupported", "suffix")
     fitted = work.fitted(Capabilities(infill=True, infill_tokens=(1, 2, 3)))
     body = json.loads(fitted.body(0, alias="m", slot=0, cache_prompt=True, extensions=True))
     assert body["prompt"] == ["", 1, "def f(", 2, "): pass", 3]
-    assert ask(prompt="", suffix="x").plan.work.choices == 1
+    assert ask(prompt="", suffix="x").work.choices == 1
 
 
 @pytest.mark.parametrize("mode", [{"raw": True}, {"suffix": "x"}])
@@ -150,11 +149,11 @@ def test_raw_and_a_suffix_do_not_go_together() -> None:
 
 def test_an_overflow_is_said_of_the_prompt() -> None:
     for fields in ({}, {"raw": True}):
-        fault = ask(**fields).plan.work.blamed(context_fault(900, 512))
+        fault = ask(**fields).work.blamed(context_fault(900, 512))
         assert (fault.param, fault.hint) == ("prompt", "shorten the prompt")
         assert "512 tokens" in fault.message
     other = Fault("engine_failed", "it broke")
-    assert ask().plan.work.blamed(other) == other
+    assert ask().work.blamed(other) == other
 
 
 @pytest.mark.parametrize(("keep_alive", "reason"), [(None, "load"), ("1m", "load"), (0, "unload")])
@@ -162,13 +161,13 @@ def test_without_a_prompt_the_model_is_loaded_or_unloaded(keep_alive: Any, reaso
     for prompt in ("", None):
         found = ask(prompt=prompt, keep_alive=keep_alive, images=[])
         assert found.unload == (reason == "unload")
-        assert found.plan.work.choices == 0
-        last = json.loads(found.plan.output(Identity("", "m", 0)).close(total_usage([]), Spent()))
+        assert found.work.choices == 0
+        last = json.loads(found.output(Identity("", "m", 0)).close(total_usage([]), Spent()))
         assert (last["response"], last["done_reason"]) == ("", reason)
 
 
 def test_an_image_alone_is_a_question() -> None:
-    assert ask(prompt="", images=[PICTURE]).plan.work.choices == 1
+    assert ask(prompt="", images=[PICTURE]).work.choices == 1
 
 
 @settings(max_examples=300)
@@ -193,11 +192,11 @@ def test_an_image_alone_is_a_question() -> None:
 )
 def test_any_body_is_understood_or_refused_by_name(fields: dict[str, Any]) -> None:
     try:
-        found = generate_asked(json.dumps(fields).encode())
+        found = generate_plan(json.dumps(fields).encode())
     except PeerError as error:
         param = error.fault.param
         assert param is not None
         assert param.partition(".")[0].partition("[")[0] in fields
         return
-    if found.plan.work.choices:
-        engine(found.plan)
+    if found.work.choices:
+        engine(found)

@@ -9,19 +9,33 @@ from typing import Any
 import pytest
 
 from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.decode import decode, decoder
 from relaydesk.core.gateway.field_names import FieldNames
-from relaydesk.core.gateway.ollama.messages import Conversation
+from relaydesk.core.gateway.ollama.messages import Conversation, Message, check_count, text_at
 from tests.core.gateway.ollama.test_images import PNG
 
+MESSAGES = decoder(list[Message])
 PICTURE = base64.b64encode(PNG).decode()
 
 
-def translated(*messages: Any) -> list[dict[str, Any]]:
-    conversation = Conversation(FieldNames({}))
-    conversation.add_all(json.dumps(list(messages)).encode())
-    assert conversation.count == len(messages)
-    found: list[dict[str, Any]] = json.loads(conversation.body)
+def read(data: bytes, names: FieldNames | None = None) -> Conversation:
+    conversation = Conversation(names or FieldNames({}))
+    conversation.add_all(decode(MESSAGES, data, "messages"))
+    return conversation
+
+
+def of(conversation: Conversation) -> list[dict[str, Any]]:
+    request = json.loads(conversation.body(b'{"stream":true}'))
+    assert request.pop("stream")
+    found: list[dict[str, Any]] = request.pop("messages")
+    assert not request
     return found
+
+
+def translated(*messages: Any) -> list[dict[str, Any]]:
+    conversation = read(json.dumps(list(messages)).encode())
+    assert conversation.count == len(messages)
+    return of(conversation)
 
 
 def refused(*messages: Any) -> tuple[str, str | None]:
@@ -36,9 +50,10 @@ def call(name: str, arguments: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def test_roles_are_lower_cased_and_text_is_passed_as_it_is() -> None:
-    conversation = Conversation(FieldNames({}))
-    conversation.add_all(rb'[{"role":"System","content":"\u00e9\/"},{"role":"USER"}]')
-    assert conversation.body == (rb'[{"role":"system","content":"\u00e9\/"},{"role":"user","content":""}]')
+    conversation = read(rb'[{"role":"System","content":"\u00e9\/"},{"role":"USER"}]')
+    assert conversation.body(b'{"model":"m"}') == (
+        rb'{"model":"m","messages":[{"role":"system","content":"\u00e9\/"},{"role":"user","content":""}]}'
+    )
 
 
 def test_thinking_is_kept() -> None:
@@ -49,10 +64,9 @@ def test_thinking_is_kept() -> None:
 
 def test_images_stand_behind_the_text_and_keep_their_names() -> None:
     names = FieldNames({})
-    conversation = Conversation(names)
     message = {"role": "user", "content": "what?", "images": [PICTURE, PICTURE]}
-    conversation.add_all(json.dumps([{"role": "system", "content": ""}, message]).encode())
-    parts = json.loads(conversation.body)[1]["content"]
+    conversation = read(json.dumps([{"role": "system", "content": ""}, message]).encode(), names)
+    parts = of(conversation)[1]["content"]
     assert [part["type"] for part in parts] == ["text", "image_url", "image_url"]
     assert parts[0]["text"] == "what?"
     assert names("messages[1].content[2]") == "messages[1].images[1]"
@@ -124,6 +138,16 @@ def test_a_wrong_field_is_named_with_its_message(message: Any, field: str) -> No
 
 
 def test_too_many_messages_are_refused_before_they_are_read() -> None:
-    conversation = Conversation(FieldNames({}))
+    body = b'{"messages":[' + b'{"role":"user", "x":"0123456789"},' * 8192 + b'{"role":"user"}]}'
     with pytest.raises(PeerError, match="allowed is 8192"):
-        conversation.add_all(b"[" + b'{"role":"user"},' * 8192 + b'{"role":"user"}]')
+        check_count(body)
+    check_count(body[-200_000:])
+    with pytest.raises(PeerError, match="allowed is 8192"):
+        Conversation(FieldNames({})).add_all([Message("user")] * 8193)
+
+
+def test_text_is_a_view_of_the_body_until_it_is_written() -> None:
+    (message,) = decode(MESSAGES, b'[{"role":"user","content":"hi"}]')
+    assert isinstance(text_at(message.content, "x"), memoryview)
+    (message,) = decode(MESSAGES, b'[{"role":"user","content":null}]')
+    assert text_at(message.content, "x") == text_at(message.thinking, "x") == b'""'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.decode import encode
-from relaydesk.core.gateway.ollama.chat import chat_asked
+from relaydesk.core.gateway.ollama.chat import chat_plan
 from relaydesk.core.gateway.ollama.options import Options, chat_fields
 
 USER = {"role": "user", "content": "hi"}
@@ -19,7 +19,7 @@ USER = {"role": "user", "content": "hi"}
 
 def sent(**options: Any) -> dict[str, Any]:
     """What the engine is asked, without what every request has."""
-    plan = chat_asked(json.dumps({"messages": [USER], "options": options}).encode()).plan
+    plan = chat_plan(json.dumps({"messages": [USER], "options": options}).encode())
     body = json.loads(plan.work.body(0, alias="m", slot=None, cache_prompt=True, extensions=False))
     return {key: body[key] for key in body if key not in ("model", "messages", "stream", "stream_options")}
 
