@@ -32,9 +32,9 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
     """One change after which the model would fit now.
 
     ``change`` names what changes, joined with ``+`` in this order: ``unload``, ``kv``, ``slots``, ``ctx``,
-    ``memory``. ``ctx``, ``slots``, ``kv_k`` and ``kv_v`` are the settings to use, ``unload`` the models to
-    unload by hand, ``more_mib`` the memory that must be freed or added; ``need_mib`` is the need after the
-    change.
+    ``memory``; or it is ``wait``, where models in use hold the room and nothing has to change. ``ctx``,
+    ``slots``, ``kv_k`` and ``kv_v`` are the settings to use, ``unload`` the models to unload by hand,
+    ``more_mib`` the memory that must be freed or added; ``need_mib`` is the need after the change.
     """
 
     change: str
@@ -66,6 +66,9 @@ def suggest(
     """
     kept = [replace(model, pinned=False) for model in loaded]
 
+    if standing.decision.verdict == "wait":
+        return _wait(subject, loaded, standing)
+
     def tried(spec: ModelSpec, unload: bool) -> Standing:
         return stand(msgspec.structs.replace(subject, spec=spec), memory, kept if unload else loaded)
 
@@ -76,6 +79,22 @@ def suggest(
             victims = tuple(name for name in found.decision.victims if name in pinned)
             return _say(subject, spec, found, memory, unload=victims)
     return _with_memory(subject, memory, loaded, standing)
+
+
+def _wait(subject: Subject, loaded: Sequence[LoadedModel], standing: Standing) -> Suggestion:
+    """It fits once what is in use falls idle: no setting has to be given up for that."""
+    spec = subject.spec
+    busy = [model.name for model in loaded if model.name != spec.name and not model.idle]
+    falls = "falls" if len(busy) == 1 else "fall"
+    return Suggestion(
+        change="wait",
+        sentence=f"wait until {_joined(busy)} {falls} idle: a request for {spec.name} does so by itself",
+        ctx=standing.need.ctx,
+        slots=spec.slots,
+        kv_k=spec.kv_k,
+        kv_v=spec.kv_v,
+        need_mib=standing.need.mib,
+    )
 
 
 def _with_memory(

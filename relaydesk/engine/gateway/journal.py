@@ -15,6 +15,7 @@ from relaydesk.core.access.caller import Caller
 from relaydesk.core.codec import fault_view
 from relaydesk.core.errors import Fault
 from relaydesk.core.events import RequestChanged
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.output import Spent
 from relaydesk.core.ports import Clock
 from relaydesk.core.view.sections import RequestState, RequestsView, RequestView
@@ -50,6 +51,7 @@ class RequestRecord:
         self._first_token: float | None = None
         self._loaded = self._prompt = self._started
         self._load_began: float | None = None
+        self._waited_ms = 0
         self.queue_ms: int | None = None
         self.load_ms: int | None = None
         self.first_token_ms: int | None = None
@@ -63,21 +65,25 @@ class RequestRecord:
         self.fault: Fault | None = None
 
     def loading(self) -> None:
-        """The model has to be loaded first."""
+        """Its model is being loaded from now on; until then it waited, for other models to make room."""
+        if self.state != "queued" or self.load_ms is not None:
+            return
+        self._waited_ms = self._since_step()
         self._load_began = self._journal.clock.mono()
         self._move("loading")
 
     def loaded(self) -> None:
         """The model is there; what follows is waiting for a slot."""
         if self.load_ms is None:
-            self.load_ms = self._since_step()
+            # Without a load of its own what has passed was waiting, and goes on.
+            self.load_ms = self._since_step() if self.state == "loading" else 0
             self._loaded = self._step_started
             self._move("queued")
 
     def prefill(self) -> None:
         """A slot was given; the prompt is being read."""
         if self.queue_ms is None:
-            self.queue_ms = self._since_step()
+            self.queue_ms = self._waited_ms + self._since_step()
             self._prompt = self._step_started
             self._move("prefill")
 
@@ -221,6 +227,13 @@ class Journal:
         self.changed(record)
         return record
 
+    def refused(self, incoming: Incoming, fault: Fault) -> None:
+        """A request that never had a model: it is shown with those that have ended."""
+        caller = incoming.caller
+        record = RequestRecord(self, incoming.request_id, "", caller.name, incoming.route, False, 1)
+        self.requests_total += 1
+        record.finish(fault.rule.status, fault)
+
     def changed(self, record: RequestRecord) -> None:
         """Tell fronts that a record moved on."""
         self._bus.publish(record.event)
@@ -289,15 +302,16 @@ def _ns(seconds: float) -> int:
 def _line(view: RequestView) -> str:
     """One line a request; what did not happen is left out."""
     times = {
+        "error": view.fault.code if view.fault is not None else None,
         "queue_ms": view.queue_ms or None,
         "load_ms": view.load_ms or None,
         "first_token_ms": view.first_token_ms,
         "total_ms": view.total_ms,
         "tokens_per_s": view.tokens_per_s or None,
-        "error": view.fault.code if view.fault is not None else None,
     }
     head = (
-        f"{view.id} key={view.key} model={view.model} status={view.status} outcome={view.state} "
-        f"prompt_tokens={view.prompt_tokens} completion_tokens={view.completion_tokens}"
+        f"{view.state} {view.status} model={view.model or '-'} key={view.key} "
+        f"tokens={view.prompt_tokens}+{view.completion_tokens}"
     )
-    return " ".join([head, *(f"{name}={value}" for name, value in times.items() if value is not None)])
+    known = [f"{name}={value}" for name, value in times.items() if value is not None]
+    return " ".join([head, *known, view.id])

@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.choose import choose_model
+from relaydesk.core.gateway.decode import unsupported
+from relaydesk.core.gateway.embeddings.request import EmbedRequest, check_embedding
 from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.output import Identity
-from relaydesk.core.gateway.work import Plan, Work
+from relaydesk.core.gateway.work import Capabilities, Plan, Work
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.access.audit import Audit
 from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.count import count_prompt
+from relaydesk.engine.gateway.embed import Embedding, EmbedResult, sizes_of
 from relaydesk.engine.gateway.journal import Journal, RequestRecord
 from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.gateway.unload import Unload
@@ -59,10 +62,11 @@ class Gateway:
         with self._refusals(incoming):
             self.check_accepting()
             plan = plan_of(body)
-            name = await self._model(plan.work, incoming.caller)
+            name = await self._model(plan.work.model, incoming.caller)
             capabilities = self._pool.registry.capabilities(name)
+            _require_completion(name, capabilities)
             work = plan.work.fitted(capabilities)
-        record = self._record(incoming, name, work)
+        record = self._record(incoming, name, stream=work.stream, choices=work.choices)
         try:
             if not plan.unload:
                 self._pool.check(name)
@@ -89,34 +93,65 @@ class Gateway:
         with self._refusals(incoming):
             self.check_accepting()
             work = work_of(body)
-            name = await self._model(work, incoming.caller)
-            work = work.fitted(self._pool.registry.capabilities(name))
-        return await count_prompt(self._pool, self._record(incoming, name, work), work)
+            name = await self._model(work.model, incoming.caller)
+            capabilities = self._pool.registry.capabilities(name)
+            _require_completion(name, capabilities)
+            work = work.fitted(capabilities)
+        record = self._record(incoming, name, stream=False, choices=work.choices)
+        return await count_prompt(self._pool, record, work)
 
-    async def _model(self, work: Work, caller: Caller) -> str:
+    async def embed(
+        self, body: bytes, request_of: Callable[[bytes], EmbedRequest], incoming: Incoming
+    ) -> EmbedResult:
+        """Check a request by its dialect's ``request_of`` and embed what it asks for.
+
+        Raises `FaultError`; whatever can be refused without an engine is, before one is loaded.
+        """
+        with self._refusals(incoming):
+            self.check_accepting()
+            request = request_of(body)
+            name = await self._model(request.model, incoming.caller)
+            registry = self._pool.registry
+            check_embedding(request, registry.capabilities(name))
+        entry, engine = registry.entry(name), registry.entry(registry.embedder(name))
+        record = self._record(incoming, name, stream=False, choices=len(request.inputs))
+        sizes = sizes_of(entry, engine, self._pool.context(entry))
+        engine_name = engine.spec.name
+        run = Embedding(request, self._pool, self._quotas, incoming.caller, record, engine_name, sizes)
+        return await run.run()
+
+    async def _model(self, requested: str | None, caller: Caller) -> str:
         """The model that is meant, out of those that the key may use."""
         known = [each for each in self._pool.registry.names() if caller.allows(each.name)]
-        name = choose_model(work.model, known)
+        name = choose_model(requested, known)
         await self._pool.registry.recheck(name)
         return name
 
-    def _record(self, incoming: Incoming, name: str, work: Work) -> RequestRecord:
+    def _record(self, incoming: Incoming, name: str, *, stream: bool, choices: int) -> RequestRecord:
         return self._journal.open(
             incoming.request_id,
             model=name,
             key=incoming.caller.name,
             route=incoming.route,
-            stream=work.stream,
-            choices=work.choices,
+            stream=stream,
+            choices=choices,
             caller=incoming.caller,
             client=incoming.client,
         )
 
     @contextmanager
     def _refusals(self, incoming: Incoming) -> Iterator[None]:
-        """What is refused before it has a record is in the audit all the same."""
+        """What is refused before it has a model is on record all the same."""
         try:
             yield
         except FaultError as error:
+            self._journal.refused(incoming, error.fault)
             self._audit.refused(incoming, error.fault)
             raise
+
+
+def _require_completion(name: str, capabilities: Capabilities) -> None:
+    if not capabilities.completion:
+        raise unsupported(
+            "model", f"the model {name} only embeds, it writes no text", "ask /v1/embeddings, or use another"
+        )

@@ -88,6 +88,8 @@ class ModelRunner:
         self._stopping: asyncio.Task[None] | None = None
         self._returned = asyncio.Event()
         self._ended: Fault | None = None
+        # Its turn to load has come and the room is made; the pool says so.
+        self.load_begun = False
 
     @property
     def waiting(self) -> int:
@@ -320,6 +322,7 @@ class ModelRunner:
             await self._started(self, running)
         except Exception:
             _log.exception("what %s uses was not kept", self.name)
+        _log.info("%s is loaded", self.name)
         self.feed(life.Ready(run))
 
     def _on_exit(self, run: int, reason: asyncio.Future[str]) -> None:
@@ -344,6 +347,7 @@ class ModelRunner:
             await cancel_and_wait(self._load[1])
         if self.running is not None and self._running_run == run:
             await self._stop_engine(self.running)
+            _log.info("%s is unloaded", self.name)
         self.feed(life.Stopped(run))
 
     async def _stop_engine(self, running: RunningEngine) -> None:

@@ -22,7 +22,7 @@ from tests.core.pool.test_fit import SMOL, but, host, spec
         (264, "slots"),
         (214, "kv+slots"),
         (184, "kv+slots+ctx"),
-        (179, "kv+slots+ctx"),
+        (182, "kv+slots+ctx"),
         (170, "kv+slots+ctx+memory"),
     ],
 )
@@ -152,3 +152,14 @@ def test_every_suggestion_is_true(
     if change.change == "ctx" and ctx <= 8192:
         longer = msgspec.structs.replace(changed, ctx=change.ctx + 256)
         assert change.ctx + 256 >= ctx or not again(longer, 0).fits
+
+
+def test_room_that_is_in_use_is_waited_for_and_no_setting_is_given_up() -> None:
+    busy = LoadedModel("busy", 400 * MIB, 1.0, in_flight=2)
+    report = fit(spec(), SMOL, host(100, 600), loaded=[busy])
+    assert report.suggestion is not None
+    assert report.suggestion.change == "wait"
+    assert report.suggestion.sentence == ("wait until busy falls idle: a request for smol does so by itself")
+    now = spec()
+    found = report.suggestion
+    assert (found.slots, found.kv_k, found.kv_v, found.unload) == (now.slots, now.kv_k, now.kv_v, ())

@@ -11,6 +11,7 @@ import pytest
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.gateway.anthropic.plan import count_work
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.engine.infer.engine import EngineReply
 from tests.support.scripted_hub import ScriptedHub
 
@@ -19,7 +20,7 @@ BODY = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "system": "B
 
 
 async def count(hub: ScriptedHub, body: bytes = BODY) -> int:
-    return await hub.gateway.count(body, count_work, route="/v1", caller=ANN, request_id="r")
+    return await hub.gateway.count(body, count_work, Incoming(ANN, "/v1", "r"))
 
 
 class Counter:

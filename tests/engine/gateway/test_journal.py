@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from relaydesk.core.access.caller import DEFAULT_CALLER
 from relaydesk.core.errors import Fault
 from relaydesk.core.events import Event, RequestChanged
+from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.gateway.journal import KEPT, Journal, RequestRecord
 from tests.support.clock import FakeClock
@@ -28,6 +30,39 @@ class Desk:
         return self.journal.open(
             request_id, model=model, key="default", route="/v1/chat/completions", stream=True, choices=1
         )
+
+
+def test_waiting_for_other_models_is_waiting_and_not_loading() -> None:
+    desk = Desk()
+    record = desk.open()
+    desk.clock.advance(3.0)
+    record.loading()
+    desk.clock.advance(2.0)
+    record.loaded()
+    desk.clock.advance(0.5)
+    record.loading()
+    record.prefill()
+    view = record.view()
+    assert (view.queue_ms, view.load_ms) == (3500, 2000)
+
+
+def test_waiting_without_a_load_of_its_own() -> None:
+    desk = Desk()
+    record = desk.open()
+    desk.clock.advance(3.0)
+    record.loaded()
+    desk.clock.advance(0.5)
+    record.prefill()
+    view = record.view()
+    assert (view.queue_ms, view.load_ms) == (3500, 0)
+
+
+def test_what_never_had_a_model_is_shown_too() -> None:
+    desk = Desk()
+    desk.journal.refused(Incoming(DEFAULT_CALLER, "/v1/x", "r9"), Fault("invalid_json", "no"))
+    (view,) = desk.journal.view().recent
+    assert (view.id, view.model, view.status, view.state) == ("r9", "", 400, "failed")
+    assert (desk.journal.requests_total, desk.journal.in_flight) == (1, 0)
 
 
 def test_a_requests_whole_life() -> None:
@@ -154,7 +189,7 @@ def test_one_log_line_for_each_request(caplog: pytest.LogCaptureFixture) -> None
     record.finish(502, BROKEN)
     record.finish(200)
     (line,) = [each.getMessage() for each in caplog.records]
-    for word in ("req_1", "key=default", "model=tiny", "status=502", "outcome=failed", "total_ms=500"):
+    for word in ("req_1", "key=default", "model=tiny", "failed 502", "total_ms=500"):
         assert word in line
     assert "error=engine_failed" in line
     assert "load_ms" not in line

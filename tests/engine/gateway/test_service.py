@@ -35,7 +35,15 @@ async def test_nothing_is_loaded_by_a_refusal(hub: ScriptedHub) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     assert await refused(hub, body(tools=[tool])) == ("unsupported", "tools")
     assert hub.starter.starts == []
-    assert hub.journal.requests_total == 0  # none of them became a request
+    # None of them became work; all of them are shown.
+    assert hub.journal.in_flight == 0
+    assert [(view.model, view.status) for view in hub.journal.view().recent] == [
+        ("", 400),
+        ("", 400),
+        ("", 404),
+        ("", 400),
+        ("", 400),
+    ][::-1]
 
 
 async def test_a_model_that_cannot_be_placed_is_a_failed_request(hub: ScriptedHub) -> None:
