@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +36,7 @@ THEMES: Final = ("dark", "light", "terminal")
 @attach_option
 @click.option("--read-only", is_flag=True, help="Look, change nothing.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
-@click.option("--theme", type=click.Choice(THEMES), default="dark", show_default=True, help="Colours.")
+@click.option("--theme", type=click.Choice(THEMES), help="Colours. [default: as last time, else dark]")
 @click.option(
     "--keep-serving",
     is_flag=True,
@@ -43,7 +44,12 @@ THEMES: Final = ("dark", "light", "terminal")
 )
 @click.pass_context
 def console(
-    ctx: click.Context, attach: Path | None, read_only: bool, ascii_only: bool, theme: str, keep_serving: bool
+    ctx: click.Context,
+    attach: Path | None,
+    read_only: bool,
+    ascii_only: bool,
+    theme: str | None,
+    keep_serving: bool,
 ) -> None:
     """The console: on the node that is running, else on one of its own that runs in it.
 
@@ -83,7 +89,7 @@ def _no_terminal(ctx: click.Context) -> None:
 class _Front:
     """What both ways of opening a console share: settings, log, looks."""
 
-    def __init__(self, config: Path | None, read_only: bool, ascii_only: bool, theme: str) -> None:
+    def __init__(self, config: Path | None, read_only: bool, ascii_only: bool, theme: str | None) -> None:
         from relaydesk.config.load import load
         from relaydesk.config.paths import resolve
         from relaydesk.core.commands import Access
@@ -104,12 +110,24 @@ class _Front:
     def session(self, connect: Callable[[], Awaitable[NodeApi]], stop: Callable[[], None] | None) -> Session:
         """The session of a console."""
         from relaydesk.config.paths import config_file
-        from relaydesk.surfaces.console.keymap import FILE_NAME, load_keymap
+        from relaydesk.surfaces.console import keymap, prefs
         from relaydesk.surfaces.console.session import Session
-        from relaydesk.surfaces.console.themes import NAMES
 
-        keymap = load_keymap(config_file(os.environ).with_name(FILE_NAME))
-        return Session(connect, self.clock, self._read_only, stop, self._ascii, NAMES[self._theme], keymap)
+        keys = keymap.load_keymap(config_file(os.environ).with_name(keymap.FILE_NAME))
+        kept = self.paths.state / prefs.FILE_NAME
+        looks = prefs.load_prefs(kept)
+        if self._theme is not None:
+            looks = replace(looks, theme=self._theme)
+        return Session(
+            connect,
+            self.clock,
+            self._read_only,
+            stop,
+            self._ascii,
+            keys,
+            looks,
+            lambda chosen: prefs.save_prefs(kept, chosen),
+        )
 
     def report(self, app: ConsoleApp) -> int:
         """What a console that failed leaves behind: a sentence, and where the trace is."""

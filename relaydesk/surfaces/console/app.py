@@ -10,7 +10,6 @@ from typing import Final, Literal
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.command import CommandPalette
-from textual.containers import Container, Vertical
 from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.worker import Worker, WorkerState
@@ -22,10 +21,12 @@ from relaydesk.surfaces.console.action import ANYWHERE, Action
 from relaydesk.surfaces.console.ascii import AsciiFilter
 from relaydesk.surfaces.console.bindings import BY_ID, active, bindings_for
 from relaydesk.surfaces.console.chrome import Offer
-from relaydesk.surfaces.console.data import RATES_HZ, Feed, Link
+from relaydesk.surfaces.console.data import Feed, Link
 from relaydesk.surfaces.console.filter_bar import FilterBar
+from relaydesk.surfaces.console.frame import Frame
 from relaydesk.surfaces.console.help import Help
 from relaydesk.surfaces.console.leaving import leave
+from relaydesk.surfaces.console.looks import Looks
 from relaydesk.surfaces.console.palette import Actions
 from relaydesk.surfaces.console.pane import Pane
 from relaydesk.surfaces.console.piece_line import PieceLine
@@ -62,30 +63,28 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self.animation_level = "none"
         for theme in themes.all_themes():
             self.register_theme(theme)
-        self.theme = themes.TERMINAL if self.no_color else session.theme
         self.set_keymap(dict(session.keymap.keys))
         self.feed = Feed(session.connect, session.clock, self._on_view, self._on_link)
         self.stopping = False
+        self._looks = Looks(self, session.prefs, session.keep)
         self._sender = Sender(self)
+        self._frame = Frame()
+        self._too_small = PieceLine(id="too-small")
         self._panes: dict[str, Pane] = {}
         self._current = PANES[0].id
         self._filters_of: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
-        yield PieceLine(id="too-small")
-        with Vertical(id="frame"):
-            yield PieceLine(id="strip")
-            yield PieceLine(id="tabs")
-            yield Container(id="panes")
-            yield FilterBar()
-            yield PieceLine(id="footer")
+        yield self._too_small
+        yield self._frame
 
     async def on_mount(self) -> None:
         await self.show_pane(self._current)
         self.run_worker(self.feed.run(), name="watch", group="watch", exit_on_error=False)
         self.set_interval(1, self._tick)
-        for problem in self.session.keymap.problems:
-            self.say(problem, "warning", 10)
+        for problem in (*self.session.keymap.problems, self.session.prefs.problem):
+            if problem:
+                self.say(problem, "warning", 10)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Any theme of Textual's can be used: what it does not name is ours."""
@@ -98,8 +97,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     @property
     def pane(self) -> Pane | None:
-        """The pane that is shown."""
-        return self._panes.get(self._current)
+        """The pane that is shown; none while the console is taken down and its widgets are going."""
+        return self._panes.get(self._current) if self.is_running else None
 
     @property
     def access(self) -> Access:
@@ -133,19 +132,15 @@ class ConsoleApp(App[None], inherit_bindings=False):
         pane = self._panes.get(pane_id)
         if pane is None:
             pane = pane_spec(pane_id).make()
-            await self.screen_stack[0].query_one("#panes").mount(pane)
+            await self._frame.body.mount(pane)
             self._panes[pane_id] = pane
         if before is not None and before is not pane:
             before.display = False
         pane.display = True
         pane.take(self.feed.shown, self.feed.link)
-        self._filter_bar.load(self._filters_of.get(pane_id, ""))
+        self._frame.filter_bar.load(self._filters_of.get(pane_id, ""))
         pane.focus_default()
         self._draw()
-
-    @property
-    def _filter_bar(self) -> FilterBar:
-        return self.screen_stack[0].query_one(FilterBar)
 
     # Actions of the table: `action_run` finds the method by the action's id.
 
@@ -167,8 +162,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     async def action_back(self) -> None:
         """Escape: close what lies over the list, then the filter."""
-        if self.pane is not None and not self.pane.close_detail() and self._filter_bar.text:
-            self._filter_bar.action_clear()
+        if self.pane is not None and not self.pane.close_detail() and self._frame.filter_bar.text:
+            self._frame.filter_bar.action_clear()
         self._draw()
 
     def action_open(self) -> None:
@@ -179,7 +174,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
     def do_filter(self) -> None:
         """Type a filter."""
         if self.pane is not None and not self.pane.state.covers:
-            self._filter_bar.open()
+            self._frame.filter_bar.open()
 
     def do_copy(self) -> None:
         """To the clipboard by OSC 52, which works through ssh and tmux where the terminal allows it."""
@@ -192,15 +187,13 @@ class ConsoleApp(App[None], inherit_bindings=False):
         """Stand still, or go on."""
         self.feed.pause(not self.feed.paused)
 
-    def do_faster(self, step: int = 1) -> None:
-        """The next rate of `RATES_HZ`."""
-        at = RATES_HZ.index(self.feed.rate_hz) + step
-        self.feed.set_rate(RATES_HZ[max(0, min(at, len(RATES_HZ) - 1))])
-        self.say(f"Changes are shown up to {self.feed.rate_hz:g} times a second", timeout=2)
+    def do_faster(self) -> None:
+        """The next rate."""
+        self._looks.next_rate(1)
 
     def do_slower(self) -> None:
         """The rate before."""
-        self.do_faster(-1)
+        self._looks.next_rate(-1)
 
     def do_retry(self) -> None:
         """Try to reach the node now."""
@@ -208,9 +201,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def do_theme(self) -> None:
         """The next theme."""
-        names = list(themes.NAMES.values())
-        at = names.index(self.theme) if self.theme in names else -1
-        self.theme = names[(at + 1) % len(names)]
+        self._looks.next_theme()
 
     def do_help(self) -> None:
         """The pane's page."""
@@ -240,8 +231,6 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self._draw()
 
     def _tick(self) -> None:
-        if not self.is_running:
-            return  # it is being taken down: the widgets are going
         if not self.feed.focused:
             return
         if not self.feed.paused and self.pane is not None:
@@ -250,17 +239,11 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def _draw(self, size: Size | None = None) -> None:
         """Strip, tabs and footer; lines that are the same cost nothing."""
-        if not self.is_running:
-            return  # it is being taken down: the widgets are going
-        (width, height), screen = size or self.size, self.screen_stack[0]
-        feed, mode = self.feed, self.session.mode
+        width, height = size or self.size
+        now_ms, offers = self.session.clock.wall_ms(), self.offers()
         hint = self.pane.hint if self.pane is not None else ("", "", "")
-        strip = chrome.strip(feed.shown, feed.link, mode, feed.paused, self.session.clock.wall_ms(), width)
-        screen.query_one("#strip", PieceLine).show(strip)
-        small = chrome.too_small(width, height, pane_spec(self._current).cli)
-        screen.query_one("#too-small", PieceLine).show((Piece(small),))
-        screen.query_one("#tabs", PieceLine).show(chrome.tabs(PANES, self._current, width - 2))
-        screen.query_one("#footer", PieceLine).show(chrome.footer(self.offers(), width, hint))
+        self._frame.draw(self.feed, self.session.mode, self._current, offers, hint, now_ms, width)
+        self._too_small.show((Piece(chrome.too_small(width, height, pane_spec(self._current).cli)),))
 
     def _label(self, action: Action) -> str:
         return "go on" if action.id == "view.pause" and self.feed.paused else action.label

@@ -16,10 +16,12 @@ from relaydesk.node_api import NodeApi
 from relaydesk.surfaces.console import themes
 from relaydesk.surfaces.console.app import ConsoleApp
 from relaydesk.surfaces.console.ask import Confirm
+from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.filter_bar import FilterBar
 from relaydesk.surfaces.console.help import Help
 from relaydesk.surfaces.console.keymap import read_keymap
 from relaydesk.surfaces.console.piece_line import PieceLine
+from relaydesk.surfaces.console.prefs import Prefs
 from relaydesk.surfaces.control.client import RemoteNode
 from relaydesk.surfaces.control.server import ControlServer
 from tests.contract.rigs import HOSTILE
@@ -349,14 +351,24 @@ async def test_no_colour_draws_none(desk: Desk, monkeypatch: pytest.MonkeyPatch)
         assert any(style.reverse for style in styles)
 
 
-@pytest.mark.parametrize("theme", list(themes.NAMES.values()))
+@pytest.mark.parametrize("theme", themes.NAMES)
 async def test_every_theme_opens_everything(desk: Desk, theme: str) -> None:
-    async with console(desk, theme=theme) as (app, pilot):
-        assert app.theme == theme
+    async with console(desk, prefs=Prefs(theme)) as (app, pilot):
+        assert app.theme == themes.NAMES[theme]
         await pilot.press("question_mark", "escape", "colon", "escape", "slash", "escape")
         app.action_run("node.stop")
         await pilot.pause()
         assert app.is_running
+
+
+async def test_nothing_is_drawn_of_a_console_that_is_gone(desk: Desk) -> None:
+    async with console(desk) as (app, _pilot):
+        pass
+    # A timer that was due, a view or a link that was under way: the widgets are gone already.
+    app._tick()
+    app._draw()
+    app._on_link(Link("lost"))
+    app._on_view(app.feed.shown, frozenset({"models"}))
 
 
 async def test_the_node_dies_and_comes_back(desk: Desk, tmp_path: Path) -> None:

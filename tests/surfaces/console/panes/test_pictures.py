@@ -16,8 +16,8 @@ from relaydesk.node_api import NodeApi
 from relaydesk.scripted import Frame, ScriptedNode
 from relaydesk.surfaces.console.app import ConsoleApp
 from relaydesk.surfaces.console.keymap import Keymap
+from relaydesk.surfaces.console.prefs import Prefs
 from relaydesk.surfaces.console.session import Session
-from relaydesk.surfaces.console.themes import NAMES
 from tests.support.clock import FakeClock
 from tests.surfaces.console.panes.scenes import EMPTY, REPORTS, busy
 from tests.surfaces.console.stage import NOW_MS
@@ -39,7 +39,7 @@ def _app(values: dict[str, Any], theme: str = "dark", **given: Any) -> ConsoleAp
     async def connect() -> NodeApi:
         return _Recorded((Frame(0, update),), clock, access=Access.WRITE)
 
-    return ConsoleApp(Session(connect, clock, theme=NAMES[theme], keymap=Keymap(), **given))
+    return ConsoleApp(Session(connect, clock, prefs=Prefs(theme), keymap=Keymap(), **given))
 
 
 def _keys(*keys: str) -> Any:
