@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.surfaces.console.pty_console import PtyConsole
+
 pytestmark = pytest.mark.engine
 
 
@@ -58,6 +60,33 @@ def test_once_says_what_it_saw(smollm2: Path, tmp_path: Path) -> None:
     shown = run("--once", TMPDIR=str(temp), XDG_CACHE_HOME=str(tmp_path / "cache")).stdout
     assert "`relaydesk serve` starts a node of your own" in shown
     assert max(map(len, shown.partition("asking")[0].splitlines())) <= 80
+
+
+def test_in_a_terminal_it_opens_the_console_on_its_node(
+    smollm2: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Short: sockets are made below it.
+    home = tmp_path_factory.mktemp("d")
+    cache, temp = home / "cache" / "relaydesk" / "models", home / "t"
+    cache.mkdir(parents=True)
+    (cache / smollm2.name).symlink_to(smollm2)
+    temp.mkdir()
+    with PtyConsole(
+        home / "state", "demo", "--tokens", "8", size=(120, 36), TMPDIR=str(temp),
+        XDG_CACHE_HOME=str(home / "cache"), RELAY_THREADS="1",
+    ) as console:  # fmt: skip
+        console.wait_for("opening the console on this node", 60)
+        console.wait_for("ATTACHED", 30)
+        console.wait_for("no alerts", 30)
+        # The guests come, and their requests are seen.
+        seen = len(console.text)
+        console.press("3")
+        console.wait_for("answering", 60, since=seen)
+        console.press("q")
+        assert console.end(60) == 0
+        assert console.left_on() == []
+        assert "nothing of it is left but the model" in console.text
+    assert leftovers(temp) == []
 
 
 def test_what_fails_is_one_sentence(tmp_path: Path) -> None:

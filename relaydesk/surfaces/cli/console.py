@@ -7,10 +7,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -56,7 +56,7 @@ def console(
     It looks for a node at --attach, RELAY_SOCKET, the own state directory and the system's service, in that
     order. Leaving the console of a node that runs elsewhere leaves that node alone.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
+    if not has_terminal():
         _no_terminal(ctx)
         return
     try:
@@ -65,18 +65,30 @@ def console(
         if attach is not None or error.fault.code != "no_node":
             raise
         socket = None
-    ascii_only = ascii_only or "utf" not in (sys.stderr.encoding or "").lower()
-
-    import uvloop
-
     front = _Front(ctx.find_object(Path), read_only, ascii_only, theme)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     if socket is not None:
-        code = uvloop.run(_attached(front, socket))
+        code = _run(_attached(front, socket))
     else:
-        code = uvloop.run(_Embedded(front, keep_serving).run())
+        code = _run(_Embedded(front, keep_serving).run())
     # Not by returning: `relaydesk` without a verb invokes this and looks at nothing.
     ctx.exit(code)
+
+
+def has_terminal() -> bool:
+    """Whether a console can be drawn: it is typed on one stream and drawn on another."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def attach(socket: Path, config: Path | None) -> int:
+    """Open the console on the node behind ``socket`` until it is left; its exit code."""
+    return _run(_attached(_Front(config, False, False, None), socket))
+
+
+def _run(work: Coroutine[Any, Any, int]) -> int:
+    import uvloop
+
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    return uvloop.run(work)
 
 
 def _no_terminal(ctx: click.Context) -> None:
@@ -104,7 +116,7 @@ class _Front:
         # Nothing on stderr: the console draws there.
         install(self.book, level=getattr(logging, self.loaded.settings.log_level.upper()), stderr=False)
         self._read_only = read_only
-        self._ascii = ascii_only
+        self._ascii = ascii_only or "utf" not in (sys.stderr.encoding or "").lower()
         self._theme = theme
 
     def session(self, connect: Callable[[], Awaitable[NodeApi]], stop: Callable[[], None] | None) -> Session:

@@ -41,20 +41,31 @@ def _in_range(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
     metavar="FILE",
     help="Write down what the node shows while it works, for pictures and bug reports.",
 )
-def demo(once: bool, as_json: bool, tokens: int, record: BinaryIO | None) -> int:
+@click.pass_obj
+def demo(config: Path | None, once: bool, as_json: bool, tokens: int, record: BinaryIO | None) -> int:
     """Start a temporary node, fetch a small model (98 MB, kept for next time), and chat with it over TLS.
 
-    Everything runs on this machine, on loopback, in a directory that is removed afterwards.
+    In a terminal it then opens the console on that node, with clients that keep asking; leaving the console
+    ends the demo. Everything runs on this machine, on loopback, in a directory that is removed afterwards.
     """
-    from relaydesk.surfaces.demo import Demo, DemoFailedError
+    from relaydesk.surfaces.cli.console import attach, has_terminal
+    from relaydesk.surfaces.demo import Demo
+    from relaydesk.surfaces.demo_client import DemoFailedError
 
-    quiet = as_json and once
+    with_console = not (once or as_json or record) and has_terminal()
+    say, write = (_silent, _silent) if as_json and once else (_say, _write)
+    memory_mb, level = (0 if record is None else _RECORDED_MB), ("info" if with_console else "warning")
     try:
-        say, write = (_silent, _silent) if quiet else (_say, _write)
-        with Demo(say, write, memory_mb=0 if record is None else _RECORDED_MB) as run:
+        with Demo(say, write, memory_mb=memory_mb, log_level=level) as run:
             if record is not None:
                 run.record(record, time.monotonic, tokens)
             report = run.hub(QUESTION, tokens)
+            if with_console and report["ok"]:
+                say("opening the console on this node; q leaves it and ends the demo")
+                with run.guests():
+                    code = attach(run.socket, config)
+                if code:
+                    return code
     except DemoFailedError as error:
         click.echo(f"relaydesk: {error}", err=True)
         if as_json:
