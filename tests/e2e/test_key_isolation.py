@@ -27,6 +27,8 @@ from tests.support.hub import Hub
 pytestmark = pytest.mark.engine
 
 LIMIT = 3
+PAIRS = 200
+ENOUGH_S = 200.0
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +118,7 @@ def test_time_tells_one_key_nothing_of_what_another_asked(hub: Hub) -> None:
     words = [f"{first}{last}" for first in "bcdfghklmnpr" for last in ("ane", "ote", "ilk", "urn", "est")]
 
     def prefix(number: int) -> str:
-        return " ".join(words[(number * 7 + step * (number % 11 + 1)) % len(words)] for step in range(24))
+        return " ".join(words[(number * 7 + step * (number % 11 + 1)) % len(words)] for step in range(14))
 
     def first_token(headers: dict[str, str], text: str) -> tuple[float, int]:
         body = {"model": "tiny", "messages": [{"role": "user", "content": text}], "max_tokens": 1}
@@ -128,8 +130,10 @@ def test_time_tells_one_key_nothing_of_what_another_asked(hub: Hub) -> None:
         return took, reply.json()["usage"]["prompt_tokens_details"]["cached_tokens"]
 
     faster, cached, differences = 0, set(), []
-    pairs = 200
-    for number in range(pairs):
+    began = time.monotonic()
+    for number in range(PAIRS):
+        if time.monotonic() - began > ENOUGH_S and number >= PAIRS // 2:
+            break  # a slow machine: half of them tell enough
         known, unknown = prefix(2 * number), prefix(2 * number + 1)
         first_token(ann, known)
         order = (known, unknown) if number % 2 else (unknown, known)
@@ -139,8 +143,9 @@ def test_time_tells_one_key_nothing_of_what_another_asked(hub: Hub) -> None:
             cached.add(count)
         faster += times[known] < times[unknown]
         differences.append(times[known] - times[unknown])
+    pairs = len(differences)
     print(f"known faster in {faster} of {pairs}, median difference {statistics.median(differences):.4f} s")
     # What a chat's template begins with may be the key's own; nothing of the other's words is.
     assert max(cached) < 40
-    # Chance alone stays within this on all but one of 100,000 runs.
-    assert pairs * 0.35 < faster < pairs * 0.65
+    # Chance alone stays within this on all but one of 10,000 runs, of half the pairs on all but one of 100.
+    assert pairs * 0.36 < faster < pairs * 0.64
