@@ -87,10 +87,10 @@ class AnyPath(web.AbstractResource):
         return False
 
     def add_prefix(self, prefix: str) -> None:
-        raise NotImplementedError("the hub is no part of another application")
+        raise RuntimeError("the hub is no part of another application")
 
     def url_for(self, **_: str) -> URL:
-        raise NotImplementedError("every path has no one URL")
+        raise RuntimeError("every path has no one URL")
 
 
 async def _say_nothing(_request: web.Request) -> None:
