@@ -115,6 +115,11 @@ def test_what_was_said_before_a_result_comes_before_it() -> None:
     assert roles == [("user", "a"), ("tool", ""), ("user", "b")]
 
 
+def test_a_conversation_may_end_with_results() -> None:
+    roles = [m["role"] for m in chat([user("Go"), assistant([USE]), user([result("t1", content="42")])])]
+    assert roles == ["user", "assistant", "tool"]
+
+
 @pytest.mark.parametrize(
     ("messages", "system", "code", "param"),
     [

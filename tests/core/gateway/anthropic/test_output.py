@@ -145,10 +145,19 @@ def test_a_call_that_was_cut_off_has_no_input() -> None:
     assert body["stop_reason"] == "max_tokens"
 
 
-@pytest.mark.parametrize("arguments", ["nonsense", "[1]", '{"a":'])
-def test_a_call_that_cannot_be_said_is_the_engines_fault(arguments: str) -> None:
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [opened(0, arguments="nonsense"), finish("tool_calls")],
+        [opened(0, arguments="[1]"), finish("tool_calls")],
+        [opened(0, arguments='{"a":'), finish("tool_calls")],
+        # The limit cuts off the last one only.
+        [opened(0, arguments='{"a":'), opened(1, arguments="{}"), finish("length")],
+    ],
+)
+def test_a_call_that_cannot_be_said_is_the_engines_fault(pieces: list[Piece]) -> None:
     with pytest.raises(PeerError) as caught:
-        made.whole(output(), [opened(0, arguments=arguments), finish("tool_calls")])
+        made.whole(output(), pieces)
     assert caught.value.fault.code == "engine_failed"
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
@@ -148,6 +148,7 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
     assert caught.value.fault.code in ("invalid_json", "invalid_request")
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(mutated(AGENT))
 def test_whatever_comes_is_a_chat_or_a_fault_in_the_clients_words(body: dict[str, Any]) -> None:
     try:
