@@ -133,6 +133,11 @@ class EnvError(FaultError):
     """The machine says no: disk, port, file, process, memory."""
 
 
+def as_peer_error(fault: Fault) -> PeerError:
+    """A fault of a client or an engine, ready to be raised."""
+    return PeerError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)
+
+
 def raise_fault(fault: Fault) -> None:
     """Raise a fault that crossed a wire or a queue as a value."""
     raise LocalError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from relaydesk.core.errors import Fault
-from relaydesk.core.gateway.bound import chat_bound
+from relaydesk.core.gateway.bound import chat_bound, chat_floor
 from relaydesk.core.gateway.chat_output import ChatOutput
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.piece import ChoiceStream
@@ -36,6 +36,10 @@ class ChatWork:
     @property
     def prompt_bound(self) -> int:
         return chat_bound(self.request)
+
+    @property
+    def prompt_floor(self) -> int:
+        return chat_floor(self.request)
 
     def limited(self, limit: int) -> ChatWork:
         least = limit if self.limit is None else min(limit, self.limit)

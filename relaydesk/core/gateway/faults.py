@@ -26,14 +26,15 @@ _IMAGE_WORDS: Final = re.compile(r"image input is not supported|mmproj", re.IGNO
 _NUMBER: Final = re.compile(r"\d{1,12}")
 
 
-def context_fault(prompt_tokens: int | None, context: int | None) -> Fault:
+def context_fault(prompt_tokens: int | None, context: int | None, *, at_least: bool = False) -> Fault:
     """The context is too small for the prompt, in the words by which clients recognise it."""
     if context is None:
         sentence = "The prompt exceeds this model's maximum context length"
     else:
         sentence = f"This model's maximum context length is {context} tokens"
         if prompt_tokens is not None:
-            sentence += f", but the prompt has {prompt_tokens} tokens"
+            count = f"at least {prompt_tokens}" if at_least else prompt_tokens
+            sentence += f", but the prompt has {count} tokens"
     return Fault("context_length_exceeded", sentence, "shorten the messages", param="messages")
 
 

@@ -16,6 +16,7 @@ from relaydesk.core.gateway.usage import Tally, Usage
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What a model can do. Reading and writing text is ``completion``, which embedding models cannot.
 
+    ``embeds_ids`` says that token ids to embed are its own business: so it is with a far server.
     ``infill_tokens`` are its own for what stands before a gap, what stands behind it, and the gap; None where
     they are not known. ``vocabulary`` is its number of tokens, ``dimensions`` the length of its embeddings,
     ``template_bytes`` that of its chat template: 0 where not known.
@@ -26,6 +27,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     images: bool = False
     thinking: bool = False
     embedding: bool = False
+    embeds_ids: bool = False
     infill: bool = False
     infill_tokens: tuple[int, int, int] | None = None
     vocabulary: int = 0
@@ -81,6 +83,11 @@ class Work(Protocol):
 
         No model is needed to know it: a token stands for at least one byte.
         """
+        ...
+
+    @property
+    def prompt_floor(self) -> int:
+        """At most as many tokens as the longest prompt has; 0 where there is no telling."""
         ...
 
     def limited(self, limit: int) -> Work:

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Final
 
-from relaydesk.core.errors import Fault, FaultError, PeerError
+from relaydesk.core.errors import Fault, FaultError, PeerError, as_peer_error
 from relaydesk.core.gateway.answer import Answer
 from relaydesk.core.gateway.faults import engine_fault
 from relaydesk.core.gateway.output import Output
@@ -212,7 +212,7 @@ class Run:
         record = self.record
         async with self._turns, lease.slots.slot(record.key) as slot:
             if lease.fault is not None:
-                raise _error(lease.fault)
+                raise as_peer_error(lease.fault)
             record.prefill()
             work = self._books.work
             body = work.body(
@@ -227,7 +227,7 @@ class Run:
                 stream = await lease.engine.stream(work.path, body)
                 async with stream:
                     if stream.status != 200:
-                        raise _error(engine_fault(stream.status, stream.error_body))
+                        raise as_peer_error(engine_fault(stream.status, stream.error_body))
                     counted = 0
                     async for data in stream:
                         yield data
@@ -242,7 +242,7 @@ class Run:
                         if tally.exact and tally.finish_reason is not None:
                             return  # all there is to know; the engine's [DONE] says nothing more
             except PeerError as error:
-                raise _error(work.blamed(await lease.why(error.fault))) from error
+                raise as_peer_error(work.blamed(await lease.why(error.fault))) from error
 
     def _settle(self, lease: Lease) -> Usage:
         tallies: list[Tally] = [reader.tally for reader in self._readers]
@@ -255,7 +255,3 @@ class Run:
             finish_reasons=[tally.finish_reason or "" for tally in tallies],
         )
         return usage
-
-
-def _error(fault: Fault) -> PeerError:
-    return PeerError(fault.code, fault.message, fault.hint, param=fault.param, retry_after=fault.retry_after)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from relaydesk.core.access.caller import Caller
-from relaydesk.core.errors import FaultError, PeerError
+from relaydesk.core.errors import FaultError, PeerError, as_peer_error
 from relaydesk.core.gateway.choose import choose_model
 from relaydesk.core.gateway.decode import unsupported
 from relaydesk.core.gateway.embeddings.request import EmbedRequest, check_embedding
+from relaydesk.core.gateway.faults import context_fault
 from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.work import Capabilities, Plan, Work
@@ -71,6 +72,8 @@ class Gateway:
             if not plan.unload:
                 self._pool.check(name)
             context = self._pool.context(self._pool.registry.entry(name))
+            if 0 < context < (floor := work.prompt_floor):
+                raise as_peer_error(work.blamed(context_fault(floor, context, at_least=True)))
             books = await Books.open(self._quotas, incoming.caller, work, capabilities, context)
         except FaultError as error:
             record.finish(error.fault.rule.status, error.fault)

@@ -8,7 +8,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relaydesk.core.gateway.bound import IMAGE_TOKENS, chat_bound, completion_bound, template_bound
+from relaydesk.core.gateway.bound import (
+    IMAGE_TOKENS,
+    LONGEST_TOKEN,
+    chat_bound,
+    chat_floor,
+    completion_bound,
+    template_bound,
+    text_floor,
+)
 from relaydesk.core.gateway.completions.request import parse_completion
 from relaydesk.core.gateway.request import parse_chat
 
@@ -53,3 +61,21 @@ def test_tools_and_images_count() -> None:
 def test_a_template() -> None:
     assert template_bound(0) == template_bound(5) > 0
     assert template_bound(50_000) == 50_000
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), st.booleans())
+def test_a_floor_is_below_every_count(piece: str, ascii_only: bool) -> None:
+    text = piece * 20_000
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=ascii_only).encode()
+    assert chat_floor(parse_chat(body)) * LONGEST_TOKEN <= len(text.encode())
+
+
+def test_a_very_long_prompt_has_a_floor_and_an_image_none() -> None:
+    long = "word " * 200_000
+    said = {"role": "user", "content": long}
+    assert chat_floor(parse_chat(json.dumps({"messages": [said]}).encode())) > 900
+    picture = {"type": "image_url", "image_url": {"url": PIXEL + "A" * 1_000_000}}
+    shown = {"role": "user", "content": [picture]}
+    assert chat_floor(parse_chat(json.dumps({"messages": [shown]}).encode())) == 0
+    assert text_floor(b'"short"') == 0

@@ -75,3 +75,13 @@ async def test_says_whether_an_answer_is_near(hub: ScriptedHub) -> None:
     run = await hub.gateway.open(body(), chat_plan, Incoming(ANN, "/v1", "r"))
     assert run.warm
     run.leave()
+
+
+async def test_a_prompt_beyond_every_vocabulary_needs_no_engine(hub: ScriptedHub) -> None:
+    long = body(messages=[{"role": "user", "content": "word " * 200_000}])
+    with pytest.raises(FaultError) as caught:
+        await hub.gateway.open(long, chat_plan, Incoming(ANN, "/v1", "r"))
+    fault = caught.value.fault
+    assert (fault.code, fault.param) == ("context_length_exceeded", "messages")
+    assert "maximum context length is 512 tokens, but the prompt has at least 9" in fault.message
+    assert hub.starter.starts == []

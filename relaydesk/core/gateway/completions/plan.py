@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from relaydesk.core.errors import Fault
-from relaydesk.core.gateway.bound import completion_bound
+from relaydesk.core.gateway.bound import completion_bound, text_floor
 from relaydesk.core.gateway.completions.output import CompletionOutput
 from relaydesk.core.gateway.completions.reader import TextStream, about_prompt
 from relaydesk.core.gateway.completions.rebuild import completion_body
@@ -37,6 +37,11 @@ class CompletionWork:
     @property
     def prompt_bound(self) -> int:
         return completion_bound(self.request)
+
+    @property
+    def prompt_floor(self) -> int:
+        # Token ids are not told by their digits.
+        return max((text_floor(prompt.body) for prompt in self.request.prompts if prompt.is_text), default=0)
 
     def limited(self, limit: int) -> CompletionWork:
         least = limit if self.limit is None else min(limit, self.limit)
