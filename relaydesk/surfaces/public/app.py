@@ -18,7 +18,7 @@ from relaydesk.surfaces.public.count_tokens import count_tokens
 from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.health import healthz, readyz
 from relaydesk.surfaces.public.host_check import with_host
-from relaydesk.surfaces.public.malformed import hide_versions, server_logger
+from relaydesk.surfaces.public.malformed import answer_in_shape, hide_versions, server_logger
 from relaydesk.surfaces.public.middleware import with_errors, with_key
 from relaydesk.surfaces.public.models import list_models, show_model
 from relaydesk.surfaces.public.ollama import add_ollama
@@ -58,6 +58,7 @@ def route_table(prefix: str = "") -> web.UrlDispatcher:
 def make_app(hub: Hub) -> web.Application:
     """The application that the hub listener serves."""
     hide_versions()
+    answer_in_shape()
     app = web.Application(
         middlewares=[with_errors, with_host, with_preflight, with_key],
         client_max_size=hub.max_body,

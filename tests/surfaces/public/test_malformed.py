@@ -39,8 +39,10 @@ async def test_what_is_no_http_is_answered_and_not_logged(
         reply = await client.reply()
         while reply.status == 401:
             reply = await client.reply()
-    assert reply.status == 400
+    assert (reply.status, reply.code) == (400, "invalid_request")
     assert reply.headers["server"] == "relaydesk"
+    assert reply.headers["x-request-id"].startswith("req_")
+    assert SECRET not in reply.body
     assert SECRET.decode() not in caplog.text
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
     async with hub.session.get(f"{hub.url}/healthz") as well:
