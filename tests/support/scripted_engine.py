@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -13,6 +15,7 @@ import msgspec
 
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.pool.setup import WRITES, EngineSetup
 from relaydesk.engine.infer.engine import EngineReply
 from relaydesk.engine.infer.spec import EngineReady
 from relaydesk.engine.pool.starter import RunningEngine
@@ -71,6 +74,29 @@ def answer(*texts: str, prompt: int = 5, delay: float = 0.0) -> Script:
     return Script([*steps, piece(None, "stop"), usage(prompt, len(texts))])
 
 
+# Answers to requests for a whole answer, by path and body.
+Whole = Callable[[str, dict[str, Any]], Script]
+DIMENSIONS = 64
+
+
+def whole(path: str, body: dict[str, Any]) -> Script:
+    """A tokenizer whose tokens are bytes, and embeddings that tell the tokens apart."""
+    if path == "/tokenize":
+        return Script(body=msgspec.json.encode({"tokens": list(body["content"].encode())}))
+    if path != "/v1/embeddings":
+        return Script(body=b"{}")
+    ids = body["input"]
+    vector = [0.0] * DIMENSIONS
+    for place, token in enumerate(ids):
+        vector[token % DIMENSIONS] += 1 / len(ids) / (1 + place)
+    if "embd_normalize" not in body:
+        length = sum(number * number for number in vector) ** 0.5
+        vector = [number / length for number in vector]
+    data = base64.b64encode(struct.pack(f"<{DIMENSIONS}f", *vector)).decode()
+    usage = {"prompt_tokens": len(ids), "total_tokens": len(ids)}
+    return Script(body=msgspec.json.encode({"data": [{"embedding": data, "index": 0}], "usage": usage}))
+
+
 class ScriptedStream:
     """`EngineStream` over a script. It ends early where its engine dies."""
 
@@ -119,8 +145,16 @@ class ScriptedStream:
 class ScriptedEngine:
     """`Engine` whose answers come from ``reply``. ``bodies`` are the requests, decoded."""
 
-    def __init__(self, reply: Callable[[dict[str, Any]], Script], stop_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        reply: Callable[[dict[str, Any]], Script],
+        stop_s: float = 0.0,
+        whole: Whole = whole,
+    ) -> None:
         self.reply = reply
+        self.whole = whole
+        # Requests for a whole answer: path and body.
+        self.asked: list[tuple[str, dict[str, Any]]] = []
         self.bodies: list[dict[str, Any]] = []
         self.open = 0
         self.most_open = 0
@@ -140,7 +174,18 @@ class ScriptedEngine:
 
     async def json(self, method: str, path: str, body: bytes | None = None) -> EngineReply:
         self._check()
-        return EngineReply(200, {}, b"{}")
+        request = msgspec.json.decode(body) if body else {}
+        self.asked.append((path, request))
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        try:
+            script = self.whole(path, request)
+            for step in script.before:
+                await self.wait(step)
+            self._check()
+        finally:
+            self.open -= 1
+        return EngineReply(script.status, {}, script.body)
 
     async def health(self) -> bool:
         return self.alive
@@ -185,12 +230,14 @@ class ScriptedStarter:
     """
 
     reply: Callable[[dict[str, Any]], Script] = field(default=lambda _: answer("Hello", " there"))
+    whole: Whole = whole
     load_s: float = 0.0
     stop_s: float = 0.0
     errors: list[FaultError] = field(default_factory=list)
     ready: EngineReady | None = None
     engines: dict[str, list[ScriptedEngine]] = field(default_factory=dict)
     starts: list[ModelSpec] = field(default_factory=list)
+    setups: dict[str, EngineSetup] = field(default_factory=dict)
     cancelled: int = 0
 
     def __post_init__(self) -> None:
@@ -200,9 +247,15 @@ class ScriptedStarter:
         self._pids = itertools.count(4_000_000)
 
     async def start(
-        self, spec: ModelSpec, ctx: int, timeout_s: float, on_progress: Callable[[float | None], None]
+        self,
+        spec: ModelSpec,
+        ctx: int,
+        timeout_s: float,
+        on_progress: Callable[[float | None], None],
+        setup: EngineSetup = WRITES,
     ) -> RunningEngine:
         self.starts.append(spec)
+        self.setups[spec.name] = setup
         try:
             on_progress(0.25)
             if self.load_s:
@@ -214,7 +267,9 @@ class ScriptedStarter:
             raise
         if self.errors:
             raise self.errors.pop(0)
-        engine = ScriptedEngine(lambda request: self.reply(request), self.stop_s)
+        engine = ScriptedEngine(
+            lambda request: self.reply(request), self.stop_s, lambda path, body: self.whole(path, body)
+        )
         exited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._exits[id(engine)] = exited
         self.engines.setdefault(spec.name, []).append(engine)

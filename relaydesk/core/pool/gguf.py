@@ -327,15 +327,12 @@ def _infill_tokens(metadata: Metadata) -> tuple[int, int, int] | None:
     """The ids of all three, None where one is missing or lies outside the vocabulary."""
     found: list[int] = []
     for keys, names in _INFILL:
-        given = [metadata.whole(f"tokenizer.ggml.{key}_token_id") for key in keys]
+        given = [metadata.values.get(f"tokenizer.ggml.{key}_token_id") for key in keys]
+        given += [metadata.known_tokens.get(name) for name in names]
         token = next((each for each in given if each is not None), None)
-        if token is None:
-            token = next(
-                (metadata.known_tokens[name] for name in names if name in metadata.known_tokens), None
-            )
-        if token is None or token >= metadata.tokens:
+        if not isinstance(token, int) or not 0 <= token < metadata.tokens:
             return None
-        found.append(token)
+        found.append(int(token))
     before, behind, gap = found
     return before, behind, gap
 

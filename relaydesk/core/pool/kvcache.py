@@ -16,7 +16,7 @@ from relaydesk.core.pool.ggml import KV_TYPES
 from relaydesk.core.pool.gguf import GgufHeader
 from relaydesk.core.pool.model import KvType
 
-N_UBATCH: Final = 128  # tokens the engine computes at once; workers are started with it
+N_UBATCH: Final = 128  # tokens an engine that writes computes at once; workers are started with it
 CELLS: Final = 256  # the engine rounds every slot's context up to a multiple of this
 _STATE_BYTES: Final = 4  # recurrent state is always f32
 
@@ -50,12 +50,14 @@ def round_up_ctx(ctx: int) -> int:
     return -(-ctx // CELLS) * CELLS
 
 
-def cache_bytes(header: GgufHeader, ctx: int, slots: int, kv_k: KvType, kv_v: KvType) -> CacheBytes:
-    """The cache of ``slots`` slots with ``ctx`` tokens each."""
+def cache_bytes(
+    header: GgufHeader, ctx: int, slots: int, kv_k: KvType, kv_v: KvType, batch: int = N_UBATCH
+) -> CacheBytes:
+    """The cache of ``slots`` slots with ``ctx`` tokens each, computed ``batch`` tokens at once."""
     if header.architecture in _CACHELESS:
         return CacheBytes(0, 0)
     cells = round_up_ctx(ctx)
-    window_cells = min(cells, round_up_ctx(header.sliding_window + N_UBATCH))
+    window_cells = min(cells, round_up_ctx(header.sliding_window + batch))
     recurrent = _recurrent_blocks(header)
     pure = header.recurrence.present and not _heads(header)
     kv = 0

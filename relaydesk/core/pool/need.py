@@ -16,16 +16,17 @@ import msgspec
 from relaydesk.core.errors import LocalError
 from relaydesk.core.pool.eviction import Decision, LoadedModel, decide
 from relaydesk.core.pool.gguf import GgufHeader
-from relaydesk.core.pool.kvcache import N_UBATCH, cache_bytes, round_up_ctx
+from relaydesk.core.pool.kvcache import cache_bytes, round_up_ctx
 from relaydesk.core.pool.memory import MIB, HostMemory, mib_down, mib_up
 from relaydesk.core.pool.model import KvType, ModelSpec
+from relaydesk.core.pool.setup import WRITES, EngineSetup, engine_setup, has_outputs
 
 DEFAULT_CTX: Final = 4096  # of a model whose operator chose none, if its training allows as much
 
 # A worker without any model's buffers: interpreter and library 23 MiB, the engine's own structures and
-# threads the rest. Measured: weights + KV + 56 MiB after loading and 72 at the peak, of which 16.6 were
-# touched pages of the compute buffer; 40 remain, for every context and number of slots.
-CPU_OVERHEAD: Final = 40 * MIB
+# threads the rest. Measured as what the process held at its peak beyond weights, KV, compute and output
+# buffers: 61 to 64 MiB where it wrote, 59 and 60 where it embedded, for every context and number of slots.
+CPU_OVERHEAD: Final = 64 * MIB
 # What a GPU's driver and its library of kernels take on each GPU used: users report 150 to 500 MiB.
 GPU_OVERHEAD: Final = 512 * MIB
 # An image encoder computes in buffers of its own; nothing in its file says how large. Not measured.
@@ -103,21 +104,27 @@ def effective_ctx(header: GgufHeader, spec: ModelSpec) -> int:
     return spec.ctx or min(header.context_length or DEFAULT_CTX, DEFAULT_CTX)
 
 
-def compute_bytes(header: GgufHeader, ctx: int, slots: int) -> int:
-    """The engine's compute buffer and its output buffer.
+def compute_bytes(header: GgufHeader, ctx: int, slots: int, setup: EngineSetup = WRITES) -> int:
+    """The engine's compute buffer, and the output buffer behind it.
 
-    A micro-batch of tokens passes through at once: the largest things alive together are its logits (workers
-    also embed, and then every token has logits), the hidden layer of a feed-forward block, three rows of the
-    model's width, and the f16 mask of what each token may see. Against the engine's own report for a model
-    with 576 wide rows and 49,152 tokens: 26.7 MiB at 4 slots of 2048 tokens, this formula says 26.9; it keeps
-    less than 1 % above it from 512 to 8192 tokens, and within 2 % for micro-batches of 256 and 512.
+    A micro-batch of tokens passes through at once. The largest things alive together are either the rows of
+    a feed-forward block, or the hidden rows with the logits: those of one token a slot where an engine
+    writes, of every token where it embeds, which also brings them into the output buffer. Beside them stands
+    the f16 mask of what each token may see.
+
+    Against the engine's own report for a model with 576 wide rows and 49,152 tokens: 4.91 MiB at 4 slots of
+    2048 tokens, this formula says 5.05; it keeps 2 to 4 % above it from 1 to 16 slots, from 512 to 8192
+    tokens, and for micro-batches of 256 and 512. Embedding, 25.54 MiB at 512 tokens, 25.64 here, and within
+    1 % for micro-batches of 512 to 2048.
     """
-    experts = header.expert_feed_forward_length * header.expert_used_count
-    hidden = max(header.feed_forward_length, experts)
-    row = 4 * (header.vocab_size + hidden + 3 * header.embedding_length)
-    masks = 2 if header.sliding_window else 1
-    batch = N_UBATCH * (row + 2 * masks * round_up_ctx(ctx))
-    return batch + slots * 4 * (header.vocab_size + header.embedding_length)
+    hidden = max(header.feed_forward_length, header.expert_feed_forward_length * header.expert_used_count)
+    width = header.embedding_length
+    vocab = header.vocab_size if has_outputs(header) else 0
+    outputs = setup.batch if setup.embeds else slots
+    block = setup.batch * 4 * (2 * hidden + 8 * width)
+    last = setup.batch * 4 * (hidden + 3 * width) + outputs * 4 * vocab
+    masks = setup.batch * 2 * round_up_ctx(ctx) * (2 if header.sliding_window else 1)
+    return max(block, last) + masks + outputs * 4 * (vocab + width)
 
 
 def estimate(
@@ -128,8 +135,11 @@ def estimate(
     projector: GgufHeader | None = None,
     draft: GgufHeader | None = None,
     measured: Measured | None = None,
+    embedder: bool = False,
 ) -> Need:
     """What this model needs when run as ``spec`` says, on the CPU or over ``gpus`` GPUs.
+
+    ``embedder`` says that it is run to embed, beside an engine that writes.
 
     A measurement of the very same run replaces the estimate. One of other settings corrects it: each
     component keeps the proportion that it had there to its formula, so that a smaller run never seems to
@@ -138,7 +148,7 @@ def estimate(
     Raises `LocalError` ``bad_model_file`` for a header that is no whole language model.
     """
     _require_model(header, spec)
-    plain = _by_formula(header, spec, gpus, projector, draft)
+    plain = _by_formula(header, spec, gpus, projector, draft, embedder)
     if measured is None:
         return _with_margin(plain, MARGIN_PERCENT)
     if _same_run(measured, plain.ctx, spec, gpus):
@@ -148,7 +158,7 @@ def estimate(
     then_spec = msgspec.structs.replace(
         spec, ctx=measured.ctx, slots=measured.slots, kv_k=measured.kv_k, kv_v=measured.kv_v
     )
-    then_plain = _by_formula(header, then_spec, gpus, projector, draft)
+    then_plain = _by_formula(header, then_spec, gpus, projector, draft, embedder)
     then = _measured(then_plain, measured)
     cache, then_cache = plain.kv + plain.recurrent, then_plain.kv + then_plain.recurrent
     kv = _scaled(cache, then.kv + then.recurrent, then_cache)
@@ -171,10 +181,12 @@ def _by_formula(
     gpus: int,
     projector: GgufHeader | None,
     draft: GgufHeader | None,
+    embedder: bool,
 ) -> Need:
     """Every component but the margin, by the file's numbers alone."""
     ctx = effective_ctx(header, spec)
-    cache = cache_bytes(header, ctx, spec.slots, spec.kv_k, spec.kv_v)
+    setup = engine_setup(header, ctx, embedder=embedder)
+    cache = cache_bytes(header, ctx, spec.slots, spec.kv_k, spec.kv_v, setup.batch)
     spread = max(1, gpus)
     return Need(
         ctx=ctx,
@@ -182,7 +194,7 @@ def _by_formula(
         weights=header.tensor_bytes,
         kv=cache.kv,
         recurrent=cache.recurrent,
-        compute=compute_bytes(header, ctx, spec.slots) * spread,
+        compute=compute_bytes(header, ctx, spec.slots, setup) * spread,
         projector=projector.tensor_bytes + PROJECTOR_COMPUTE if projector else 0,
         draft=_draft_bytes(draft, ctx, spec.slots) * spread if draft else 0,
         overhead=CPU_OVERHEAD + GPU_OVERHEAD * gpus,
@@ -264,13 +276,22 @@ def _same_run(measured: Measured, ctx: int, spec: ModelSpec, gpus: int) -> bool:
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """A model and everything that is known about it, as one question to `needed`."""
+    """A model and everything that is known about it, as one question to `needed`.
+
+    ``embedder`` says that it is about the engine that embeds beside the one that writes.
+    """
 
     spec: ModelSpec
     header: GgufHeader
     projector: GgufHeader | None = None
     draft: GgufHeader | None = None
     measured: Measured | None = None
+    embedder: bool = False
+
+    @property
+    def setup(self) -> EngineSetup:
+        """How its engine is started."""
+        return engine_setup(self.header, effective_ctx(self.header, self.spec), embedder=self.embedder)
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,6 +318,7 @@ def needed(subject: Subject, memory: HostMemory) -> Need:
             projector=subject.projector,
             draft=subject.draft,
             measured=subject.measured,
+            embedder=subject.embedder,
         )
 
     usable = memory.usable(subject.spec)

@@ -25,7 +25,7 @@ from relaydesk.core.gateway.embeddings.engine import (
     single,
     too_long,
 )
-from relaydesk.core.gateway.embeddings.pieces import Frame, count, cut, frame_of, shortened, tokens_of
+from relaydesk.core.gateway.embeddings.pieces import count, first, later, shortened, tokens_of
 from relaydesk.core.gateway.embeddings.request import EmbedRequest
 from relaydesk.core.gateway.embeddings.vector import Mean, vector_of
 from relaydesk.core.gateway.output import Spent
@@ -36,6 +36,9 @@ from relaydesk.engine.infer.engine import EngineReply
 from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.pool.registry import Entry
+
+# Tokens of a text's beginning that each of its further pieces begins with.
+ANCHOR: Final = 4
 
 _GONE: Final = Fault("client_closed", "the client left before its texts were embedded")
 _INTERNAL: Final = Fault("internal_error", "relaydesk failed on this request", "look for it in the hub's log")
@@ -94,6 +97,7 @@ class Embedding:
         self._record = record
         self._runner = runner
         self._sizes = sizes
+        self._total = 0
         self._done = 0
 
     async def run(self) -> EmbedResult:
@@ -141,21 +145,13 @@ class Embedding:
 
     async def _near(self, lease: Lease, grant: Grant) -> list[bytes]:
         """One text after the other, all of them counted first: nothing is computed for a request in vain."""
-        frame = await self._frame(lease)
-        texts = [await self._tokens(lease, each, frame) for each in self._request.inputs]
-        total = sum(map(count, texts))
+        texts = [await self._tokens(lease, each) for each in self._request.inputs]
+        self._total = sum(map(count, texts))
         if grant.recount:
-            self._quotas.recount(self._key, grant, total)
-        return [await self._vector(lease, ids, frame, total) for ids in texts]
+            self._quotas.recount(self._key, grant, self._total)
+        return [await self._vector(lease, ids) for ids in texts]
 
-    async def _frame(self, lease: Lease) -> Frame:
-        """What the engine puts around a text; asked for only where a text may have to be cut."""
-        if all(len(each.body) <= self._sizes.piece for each in self._request.inputs):
-            return Frame()
-        nothing = await self._tokenized(lease, b'""')
-        return frame_of(nothing, await self._tokenized(lease, b'"a"')) if nothing else Frame()
-
-    async def _tokens(self, lease: Lease, text: Prompt, frame: Frame) -> bytes:
+    async def _tokens(self, lease: Lease, text: Prompt) -> bytes:
         """The text's token ids, no more than the model can read. Raises `PeerError` where there are more."""
         ids = await self._tokenized(lease, text.body)
         tokens, limit = count(ids), self._sizes.limit
@@ -163,24 +159,35 @@ class Embedding:
             return ids
         if not self._request.truncate:
             raise too_long(tokens, limit, text.at)
-        return shortened(ids, limit, frame)
+        return shortened(ids, limit, await self._tokenized(lease, b'""'))
 
-    async def _vector(self, lease: Lease, ids: bytes, frame: Frame, total: int) -> bytes:
-        """The vector of one text; of more than one piece it is their mean."""
-        if count(ids) <= self._sizes.piece:
-            return await self._piece(lease, ids, total, normal=True)
+    async def _vector(self, lease: Lease, ids: bytes) -> bytes:
+        """The vector of one text: the engine's own where it is short enough, else the mean over its pieces.
+
+        A causal model gives the first tokens of a text a state unlike that of all others, whatever they are.
+        So each piece begins with the text's own first ones again, and what these add is taken out.
+        """
+        size, anchor = self._sizes.piece, first(ids, ANCHOR)
+        tokens = count(ids)
+        if tokens <= size:
+            return await self._piece(lease, ids, tokens, normal=True)
         mean = Mean()
-        for piece in cut(ids, self._sizes.piece, frame):
-            mean.add(await self._piece(lease, piece, total, normal=False), count(piece))
+        mean.add(await self._piece(lease, first(ids, size), size), size)
+        again = await self._piece(lease, anchor, 0)
+        for piece in later(ids, size, size - ANCHOR):
+            new = count(piece)
+            mean.add(await self._piece(lease, anchor + b"," + piece, new), ANCHOR + new)
+            mean.add(again, -ANCHOR)
         return mean.vector()
 
-    async def _piece(self, lease: Lease, ids: bytes, total: int, *, normal: bool) -> bytes:
+    async def _piece(self, lease: Lease, ids: bytes, new: int, *, normal: bool = False) -> bytes:
+        """The vector of ``ids``, ``new`` of which were not read before; ``normal``: of length 1."""
         async with lease.slots.slot(self._record.key):
             self._record.prefill()
             reply = await self._ask(lease, EMBED_PATH, piece_body(lease.alias, ids, normal=normal))
         vector = single(reply.status, reply.body)
-        self._done += count(ids)
-        self._record.progress(min(self._done, total), total)
+        self._done += new
+        self._record.progress(self._done, self._total)
         return vector
 
     async def _tokenized(self, lease: Lease, text: bytes) -> bytes:

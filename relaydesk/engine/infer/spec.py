@@ -6,14 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from relaydesk.core.pool.kvcache import N_UBATCH
 from relaydesk.core.pool.model import KvType
+from relaydesk.core.pool.setup import WRITES, EngineSetup
 
 BufferKind = Literal["model", "kv", "compute", "output", "other"]
-
-# Small on purpose: the engine looks whether its client left only between two batches of a prompt, and may
-# have begun the next by then. Two batches of 256 took up to 2.9 s on one core with a model of 135 million.
-DEFAULT_BATCH = N_UBATCH
 
 
 class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,10 +17,10 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     ``ctx_total`` is in tokens over all slots: a request can use ``ctx_total // slots``. ``alias`` is the
     only name the engine answers with, so that the file's path never shows. ``threads`` 0 means the cores
-    it may use less one. ``batch`` bounds how many prompt tokens run between two looks at the client, and
-    also how long one embedded text may be. ``template`` is Jinja text, empty for the model's own.
-    ``gpu_layers`` -1 means as many as fit. ``embeddings`` lets the same worker embed texts (mean pooling).
-    ``metrics`` opens the engine's counters: for tests.
+    it may use less one. ``setup`` says whether it writes or embeds; its batch bounds how many prompt tokens
+    run between two looks at the client, and how long one embedded text may be. ``template`` is Jinja text,
+    empty for the model's own. ``gpu_layers`` -1 means as many as fit. ``metrics`` opens the engine's
+    counters: for tests.
     """
 
     model_path: str
@@ -32,14 +28,13 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     ctx_total: int
     slots: int = 4
     threads: int = 0
-    batch: int = DEFAULT_BATCH
+    setup: EngineSetup = WRITES
     kv_k: KvType = "f16"
     kv_v: KvType = "f16"
     template: str = ""
     projector: str = ""
     draft: str = ""
     gpu_layers: int = -1
-    embeddings: bool = True
     metrics: bool = False
 
 

@@ -156,7 +156,8 @@ class ModelCommands:
         old = self._pool.registry.entry(command.name).spec
         entry = await self._pool.registry.change(command.name, command.changes)
         runner = self._pool.runner(entry.spec.name)
-        runner.retime()
+        for each in self._pool.beside(entry.spec.name):
+            each.retime()
         loaded = runner.life.state in ("warm", "loading")
         note = "it counts from the next load" if loaded and set(command.changes) - _AT_ONCE else ""
         return Outcome(
@@ -165,10 +166,10 @@ class ModelCommands:
 
     async def remove(self, command: RemoveModel) -> Outcome:
         spec = self._pool.registry.entry(command.name).spec
-        runner = self._pool.runner(spec.name)
-        if (denied := runner.unload(force=False)) is not None:
-            raise _error(denied)
-        await runner.settled()
+        for runner in self._pool.beside(spec.name):
+            if (denied := runner.unload(force=False)) is not None:
+                raise _error(denied)
+            await runner.settled()
         await self._pool.registry.remove(spec.name)
         # Nobody can ask for it by name any more; who asked in the last moment is refused.
         await self._pool.forget(spec.name)
@@ -210,14 +211,19 @@ class ModelCommands:
 
     async def unload(self, command: UnloadModel) -> Outcome:
         name = self._pool.registry.entry(command.name).spec.name
-        runner = self._pool.runner(name)
+        notes = [await self._unload(runner) for runner in self._pool.beside(name)]
+        note = next((each for each in (_IN_USE, _UNLOADED) if each in notes), "it was not loaded")
+        return Outcome(ok=True, value={"name": name, "note": note})
+
+    async def _unload(self, runner: ModelRunner) -> str:
+        """Unload one engine, now or once it is idle, and say which; empty where it was not loaded."""
         if runner.life.state not in ("warm", "loading", "unavailable"):
-            return Outcome(ok=True, value={"name": name, "note": "it was not loaded"})
+            return ""
         if runner.unload(force=False) is None:
             await runner.settled()
-            return Outcome(ok=True, value={"name": name, "note": "unloaded"})
+            return _UNLOADED
         runner.unload_when_idle()
-        return Outcome(ok=True, value={"name": name, "note": "it is in use: unloaded when its requests end"})
+        return _IN_USE
 
     async def fit(self, command: FitModel) -> Outcome:
         report = self._pool.fit_report(self._pool.registry.entry(command.name))
@@ -284,6 +290,8 @@ class ModelCommands:
         return [str(path) for path in remove_pulled(self._model_dir, *files)]
 
 
+_UNLOADED: Final = "unloaded"
+_IN_USE: Final = "it is in use: unloaded when its requests end"
 # What may be set of a model whose file the pull itself decides.
 _PULLABLE: Final = EDITABLE - {"kind", "path", "url", "url_model"}
 # What a loaded engine does not need to be restarted for.

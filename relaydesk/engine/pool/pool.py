@@ -21,6 +21,7 @@ from relaydesk.core.pool.fit import FitReport, fit
 from relaydesk.core.pool.memory import HostMemory
 from relaydesk.core.pool.need import Measured, Standing, effective_ctx, stand
 from relaydesk.core.pool.placement import Room, refusal
+from relaydesk.core.pool.setup import EMBEDDER
 from relaydesk.core.ports import Clock
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.gateway.journal import RequestRecord
@@ -62,6 +63,8 @@ class Pool:
         self._load_turn = asyncio.Lock()
         self._moved = asyncio.Event()
         self._stopped: Fault | None = None
+        # Requests whose model is not loaded, by its name.
+        self._waiting: dict[str, set[RequestRecord]] = {}
 
     def runner(self, name: str) -> ModelRunner:
         """The runner of a registered model, made when first asked for."""
@@ -91,7 +94,17 @@ class Pool:
 
     def held_bytes(self) -> int:
         """What loaded and loading models hold, in bytes."""
-        return sum(runner.held_bytes for runner in self._runners.values())
+        held = sum(runner.held_bytes for runner in self._runners.values())
+        return held - sum(self._shared(name) for name in self._runners if name.endswith(EMBEDDER))
+
+    def beside(self, name: str) -> tuple[ModelRunner, ...]:
+        """A model's runners, as far as there are any: its own, and that of its embedder."""
+        found = (self._runners.get(name), self._runners.get(name + EMBEDDER))
+        return tuple(runner for runner in found if runner is not None)
+
+    def _shared(self, name: str) -> int:
+        """Bytes that this engine and the other one of its model both count: the weights, mapped once."""
+        return min(_weights(self._runners.get(name)), _weights(self._runners.get(_other(name))))
 
     def standing(self, entry: Entry, memory: HostMemory | None = None) -> Standing | None:
         """The model against this machine; None where it needs nothing here or its file is unusable.
@@ -157,7 +170,10 @@ class Pool:
         runner = self._runners.get(entry.spec.name)
         if runner is not None and runner.held_bytes:
             return self.memory.read(without=runner.held_bytes)
-        return memory or self.memory.read()
+        memory = memory or self.memory.read()
+        mapped = _weights(self._runners.get(_other(entry.spec.name)))
+        # On GPUs each engine has weights of its own.
+        return self.memory.read(without=mapped) if mapped and not memory.gpus else memory
 
     @asynccontextmanager
     async def lease(
@@ -178,11 +194,13 @@ class Pool:
             runner.release(lease, keep_alive_s)
 
     async def _acquire(self, runner: ModelRunner, record: RequestRecord) -> Lease:
-        record.loading()
+        if runner.load_begun:
+            record.loading()
+        self._waiting.setdefault(runner.name, set()).add(record)
         limit = self._limits().load_timeout_s + HEADROOM_S
         try:
             async with asyncio.timeout(limit):
-                return await runner.acquire()
+                lease = await runner.acquire()
         except TimeoutError:
             raise EnvError(
                 "model_load_timeout",
@@ -190,6 +208,9 @@ class Pool:
                 "see `relaydesk model list`, or raise RELAY_LOAD_TIMEOUT",
                 retry_after=30,
             ) from None
+        finally:
+            self._waiting[runner.name].discard(record)
+        return lease
 
     async def let_go(self, name: str) -> None:
         """A client needs the model no longer: unload it now, or once the requests it answers have ended.
@@ -202,19 +223,16 @@ class Pool:
                 f"{name} stays loaded: so the operator has set it",
                 "`relaydesk model unload` on the hub unloads it",
             )
-        runner = self._runners.get(name)
-        if runner is not None:
+        for runner in self.beside(name):
             runner.let_go()
             await runner.settled()
 
     async def forget(self, name: str) -> None:
-        """Drop the runner of a model that was removed, with whatever it does."""
-        runner = self._runners.get(name)
-        if runner is None:
-            return
-        await runner.close(Fault("model_not_found", f"the model {name} was removed", param="model"))
-        if self._runners.get(name) is runner:
-            del self._runners[name]
+        """Drop the runners of a model that was removed, with whatever they do."""
+        for runner in self.beside(name):
+            await runner.close(Fault("model_not_found", f"the model {name} was removed", param="model"))
+            if self._runners.get(runner.name) is runner:
+                del self._runners[runner.name]
 
     def retime(self) -> None:
         """Settings have changed: models may have been idle for long enough."""
@@ -239,12 +257,19 @@ class Pool:
                 raise EnvError("model_load_failed", entry.fault.message, entry.fault.hint)
             if entry.subject is not None:
                 runner.held_bytes = await self._make_room(runner, entry)
+            runner.load_begun = True
+            for record in self._waiting.get(runner.name, ()):
+                record.loading()
             limit = self._limits().load_timeout_s
             try:
-                return await self._starter.start(entry.spec, self.context(entry), limit, runner.progress)
+                return await self._starter.start(
+                    entry.spec, self.context(entry), limit, runner.progress, entry.setup
+                )
             except BaseException:
                 runner.held_bytes = 0
                 raise
+            finally:
+                runner.load_begun = False
 
     def context(self, entry: Entry) -> int:
         """What one request can use, in tokens; 0 where only a far server knows."""
@@ -344,13 +369,25 @@ class Pool:
             found.append(
                 LoadedModel(
                     name=runner.name,
-                    bytes=runner.held_bytes,
+                    bytes=runner.held_bytes - self._stays(runner, but),
                     last_used=runner.life.last_used,
                     in_flight=runner.life.in_flight + (state != "warm"),
                     pinned=state != "unloading" and self.keep_alive_s(runner.name) < 0,
                 )
             )
         return found
+
+    def _stays(self, runner: ModelRunner, but: str) -> int:
+        """Bytes that unloading this engine does not give back: weights that the model's other one maps too.
+
+        Of two that are loaded the one used last gives them back. One that is to be loaded needs them anyway.
+        """
+        other = _other(runner.name)
+        if other == but:
+            return _weights(runner)
+        beside = self._runners.get(other)
+        first = beside is not None and runner.life.last_used <= beside.life.last_used
+        return self._shared(runner.name) if first else 0
 
     def keep_alive_s(self, name: str) -> int:
         """How long the model stays loaded when idle: its own setting, else the node's; -1 for ever."""
@@ -368,6 +405,18 @@ class Pool:
     def _on_progressed(self, name: str) -> None:
         self._moved.set()
         self._bus.publish(ModelProgress(name))
+
+
+def _other(name: str) -> str:
+    """A model's embedder, or the model that this is the embedder of."""
+    return name.removesuffix(EMBEDDER) if name.endswith(EMBEDDER) else name + EMBEDDER
+
+
+def _weights(runner: ModelRunner | None) -> int:
+    """The weights among the bytes that a runner counts as held."""
+    if runner is None or not runner.held_bytes or runner.entry is None or runner.entry.header is None:
+        return 0
+    return runner.entry.header.tensor_bytes
 
 
 def _error(fault: Fault) -> EnvError:

@@ -22,6 +22,15 @@ from relaydesk.core.ids import parse_model_name
 from relaydesk.core.pool.gguf import GgufHeader
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.pool.need import Measured, Subject, effective_ctx, estimate
+from relaydesk.core.pool.setup import (
+    EMBEDDER,
+    WRITES,
+    EngineSetup,
+    can_embed,
+    can_write,
+    embedder_spec,
+    is_embedding_model,
+)
 from relaydesk.core.ports import Clock
 from relaydesk.core.text import safe_text
 from relaydesk.engine.bus import Bus
@@ -47,6 +56,11 @@ class Entry:
     def header(self) -> GgufHeader | None:
         """What the file says; None for a far server or an unusable file."""
         return self.subject.header if self.subject is not None else None
+
+    @property
+    def setup(self) -> EngineSetup:
+        """How its engine is started."""
+        return self.subject.setup if self.subject is not None else WRITES
 
 
 class Registry:
@@ -77,7 +91,9 @@ class Registry:
         return tuple(self._entries[name.name] for name in self._names)
 
     def entry(self, name: str) -> Entry:
-        """The model of this name or alias. Raises `LocalError` ``model_not_found``."""
+        """The model of this name or alias, or a model's embedder. Raises `LocalError` ``model_not_found``."""
+        if name.endswith(EMBEDDER):
+            return _embedder(self.entry(name.removesuffix(EMBEDDER)))
         found = find_model(name, self._names)
         if found is None:
             raise LocalError(
@@ -85,15 +101,26 @@ class Registry:
             )
         return self._entries[found]
 
+    def embedder(self, name: str) -> str:
+        """Whose engine embeds for this model: its own, or the embedder beside it."""
+        entry = self._entries[name]
+        own = entry.header is None or is_embedding_model(entry.header)
+        return name if own else name + EMBEDDER
+
     def capabilities(self, name: str) -> Capabilities:
         """What the model can do besides text. Of a far server everything is believed."""
         entry = self._entries[name]
         if entry.spec.kind == "url":
-            return Capabilities(tools=True, images=True, thinking=True, embedding=True, infill=True)
+            return Capabilities(
+                tools=True, images=True, thinking=True, embedding=True, embeds_ids=True, infill=True
+            )
         header = entry.header
         # A template of the operator's own may do anything: it is not read here.
         own = bool(entry.spec.template)
         return Capabilities(
+            completion=header is None or can_write(header),
+            embedding=header is not None and can_embed(header),
+            dimensions=header.embedding_length if header is not None else 0,
             tools=own or (header is not None and header.template_speaks_tools),
             images=bool(entry.spec.projector),
             thinking=own or (header is not None and header.template_thinks),
@@ -113,7 +140,7 @@ class Registry:
             entry = await self._read(stamped)
             if entry.fault is not None:
                 raise _error(entry.fault)
-            await self._models.add(stamped)
+            await self._models.add(entry.spec)
             self._take(entry)
         return entry
 
@@ -123,6 +150,7 @@ class Registry:
             old = self.entry(name).spec
             spec = changed(old, changes)
             entry = await self._read(spec)
+            spec = entry.spec
             if entry.fault is not None and _files(spec) != _files(old):
                 raise _error(entry.fault)
             if spec.path != old.path or spec.kind != old.kind:
@@ -158,6 +186,8 @@ class Registry:
 
         Raises `LocalError` ``model_not_found`` where the model was removed meanwhile.
         """
+        if name.endswith(EMBEDDER):
+            return _embedder(await self.reread(name.removesuffix(EMBEDDER)))
         while True:
             known = self.entry(name)
             entry = await self._read(known.spec)
@@ -175,6 +205,10 @@ class Registry:
             return Entry(spec, None)
         try:
             found = await asyncio.to_thread(read_headers, spec)
+            if is_embedding_model(found.header):
+                # What embeds reads one text after the other, whatever was asked for.
+                spec = msgspec.structs.replace(spec, slots=1)
+                found = msgspec.structs.replace(found, spec=spec)
             # A header that no need can be told from is found out here, not by the first who asks.
             estimate(found.header, spec, projector=found.projector, draft=found.draft)
         except FaultError as error:
@@ -193,6 +227,14 @@ class Registry:
         self._names = tuple(
             ModelName(name, self._entries[name].spec.aliases) for name in sorted(self._entries)
         )
+
+
+def _embedder(entry: Entry) -> Entry:
+    """The engine that embeds beside the one that writes, as if it were a model of its own."""
+    spec = embedder_spec(entry.spec)
+    if entry.subject is None:
+        return Entry(spec, None, entry.fault)
+    return Entry(spec, Subject(spec=spec, header=entry.subject.header, embedder=True))
 
 
 def options_key(ctx: int, spec: ModelSpec, file_bytes: int) -> str:

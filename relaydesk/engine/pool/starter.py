@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from relaydesk.core.errors import EnvError, PeerError
 from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.pool.setup import WRITES, EngineSetup
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.infer.client import EngineClient
 from relaydesk.engine.infer.engine import Engine
@@ -61,7 +62,12 @@ class Starter(Protocol):
     """Starts engines."""
 
     async def start(
-        self, spec: ModelSpec, ctx: int, timeout_s: float, on_progress: Callable[[float | None], None]
+        self,
+        spec: ModelSpec,
+        ctx: int,
+        timeout_s: float,
+        on_progress: Callable[[float | None], None],
+        setup: EngineSetup = WRITES,
     ) -> RunningEngine:
         """Start an engine for ``spec`` with ``ctx`` tokens a request, and wait until it answers.
 
@@ -91,14 +97,24 @@ class EngineStarter:
         self._metrics = metrics
 
     async def start(
-        self, spec: ModelSpec, ctx: int, timeout_s: float, on_progress: Callable[[float | None], None]
+        self,
+        spec: ModelSpec,
+        ctx: int,
+        timeout_s: float,
+        on_progress: Callable[[float | None], None],
+        setup: EngineSetup = WRITES,
     ) -> RunningEngine:
         if spec.kind == "url":
             return await self._connect(spec, timeout_s)
-        return await self._spawn(spec, ctx, timeout_s, on_progress)
+        return await self._spawn(spec, ctx, timeout_s, on_progress, setup)
 
     async def _spawn(
-        self, spec: ModelSpec, ctx: int, timeout_s: float, on_progress: Callable[[float | None], None]
+        self,
+        spec: ModelSpec,
+        ctx: int,
+        timeout_s: float,
+        on_progress: Callable[[float | None], None],
+        setup: EngineSetup,
     ) -> RunningEngine:
         orders = EngineSpec(
             model_path=spec.path,
@@ -106,6 +122,7 @@ class EngineStarter:
             ctx_total=ctx * spec.slots,
             slots=spec.slots,
             threads=self._threads,
+            setup=setup,
             kv_k=spec.kv_k,
             kv_v=spec.kv_v,
             template=await asyncio.to_thread(_template_text, spec.template),

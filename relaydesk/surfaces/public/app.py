@@ -15,6 +15,7 @@ from relaydesk.core.gateway.work import Plan
 from relaydesk.surfaces.public.body import answer_expect
 from relaydesk.surfaces.public.cors import mark, with_preflight
 from relaydesk.surfaces.public.count_tokens import count_tokens
+from relaydesk.surfaces.public.embeddings import embeddings
 from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.health import healthz, readyz
 from relaydesk.surfaces.public.host_check import with_host
@@ -50,6 +51,7 @@ def route_table(prefix: str = "") -> web.UrlDispatcher:
     table.add_get("/v1/models/{id:.+}", show_model)
     add_ollama(table)
     table.add_post("/v1/messages/count_tokens", count_tokens)
+    table.add_post("/v1/embeddings", embeddings)
     for path, plan_of in GENERATION.items():
         table.add_post(path, generation(plan_of, path))
     return table

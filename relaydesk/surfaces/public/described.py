@@ -13,6 +13,7 @@ from typing import Final
 from relaydesk.core.gateway.anthropic import schema as anthropic
 from relaydesk.core.gateway.chat_schema import CHAT_ANSWER, CHAT_REQUEST, ERROR
 from relaydesk.core.gateway.completions import schema as completions
+from relaydesk.core.gateway.embeddings import schema as embeddings
 from relaydesk.core.gateway.json_schema import TEXT, Schema, listed, literal, of_type, shape
 from relaydesk.core.gateway.models import ModelEntry
 from relaydesk.core.gateway.ollama import schema as ollama
@@ -60,6 +61,7 @@ DESCRIBED: Final[dict[str, Described]] = {
     "POST /v1/completions": Described(
         "Go on with a text", completions.ANSWER, completions.REQUEST, stream=_SSE
     ),
+    "POST /v1/embeddings": Described("Texts as vectors", embeddings.ANSWER, embeddings.REQUEST),
     "POST /v1/responses": Described(
         "Answer a conversation, in OpenAI's newer shape", responses.ANSWER, responses.REQUEST, stream=_SSE
     ),

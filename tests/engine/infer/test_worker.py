@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from relaydesk.core.errors import EnvError, PeerError
+from relaydesk.core.pool.setup import EngineSetup
 from relaydesk.engine.clock import SystemClock
 from relaydesk.engine.infer.client import EngineClient
 from relaydesk.engine.infer.spec import LoadProgress
@@ -76,7 +77,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-async def test_one_worker_chats_and_embeds_and_is_measured(make_worker: Make) -> None:
+async def test_a_worker_chats_and_is_measured(make_worker: Make) -> None:
     worker = make_worker(ctx_total=4096)
     told: list[LoadProgress] = []
     ready = await worker.start(30, told.append)
@@ -94,10 +95,23 @@ async def test_one_worker_chats_and_embeds_and_is_measured(make_worker: Make) ->
     assert {event["model"] for event in events} == {"smollm2"}
     assert any("prompt_progress" in event for event in events)
     assert sum(bool(event["choices"][0]["delta"].get("content")) for event in events) == 4
+    # Whoever embedded here would wait until nobody writes.
+    assert (await client.json("POST", "/v1/embeddings", b'{"input": "hello there"}')).status == 501
+    await client.aclose()
+    await worker.stop()
+
+
+async def test_an_embedder_embeds(make_worker: Make) -> None:
+    worker = make_worker(ctx_total=256, slots=1, setup=EngineSetup(128, "mean"))
+    ready = await worker.start(30)
+    assert (ready.slots, ready.ctx_slot) == (1, 256)
+    client = client_of(worker)
     reply = await client.json("POST", "/v1/embeddings", b'{"input": "hello there"}')
     vector = json.loads(reply.body)["data"][0]["embedding"]
     assert (reply.status, len(vector)) == (200, 576)
     assert 0.99 < sum(part * part for part in vector) < 1.01
+    too_long = await client.json("POST", "/v1/embeddings", json.dumps({"input": [5] * 129}).encode())
+    assert too_long.status >= 400
     await client.aclose()
     await worker.stop()
 

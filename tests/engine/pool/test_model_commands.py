@@ -278,7 +278,7 @@ async def test_fit(desk: Desk) -> None:
     await desk.hub.add("a")
     report = await desk.do(FitModel("a"))
     assert report["fits"] is True
-    assert report["need_mib"] == 59
+    assert report["need_mib"] == 83
     desk.hub.file("a").unlink()
     await desk.hub.registry.reread("a")
     assert (await desk.refused(FitModel("a"))).code == "not_found"

@@ -67,18 +67,18 @@ async def test_no_model_named(empty: ScriptedHub, stream: bool) -> None:
 GUIDE = "free VRAM on the host or pick a smaller/more-quantized model"
 SEED = {
     # More than there is in all; by its own memory, and where it may not leave the host.
-    (50, False): '\\"tiny\\" needs about 59 MB and the whole pool tops out at 50 MB',
+    (50, False): '\\"tiny\\" needs about 83 MB and the whole pool tops out at 50 MB',
     (
         100,
         False,
-    ): '\\"tiny\\" needs about 59 MB VRAM: the host has 41 MB free, the best node has 0 MB free, and '
-    "the pool aggregate (41 MB) is not enough to shard it either — free VRAM, add a node, or pick a "
+    ): '\\"tiny\\" needs about 83 MB VRAM: the host has 17 MB free, the best node has 0 MB free, and '
+    "the pool aggregate (17 MB) is not enough to shard it either — free VRAM, add a node, or pick a "
     "smaller/more-quantized model",
     (
         100,
         True,
     ): '\\"tiny\\" is host-only (a privacy setting — it never leaves this hub, not even as a shard): '
-    f"needs about 59 MB VRAM, the host has 41 MB free — {GUIDE}",
+    f"needs about 83 MB VRAM, the host has 17 MB free — {GUIDE}",
 }
 
 

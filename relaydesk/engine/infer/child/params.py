@@ -49,15 +49,18 @@ def _model(engine: ModuleType, params: Any, spec: EngineSpec) -> None:
         params.speculative.draft.mparams.path = spec.draft
         params.speculative.types = [engine.common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
         params.speculative.draft.n_gpu_layers = spec.gpu_layers
-    if spec.embeddings:
+    if spec.setup.embeds:
         params.embedding = True
+    if spec.setup.pooling == "mean":
         params.pooling_type = engine.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
 
 
 def _compute(engine: ModuleType, params: Any, spec: EngineSpec) -> None:
     params.n_ctx = spec.ctx_total
     params.n_parallel = spec.slots
-    params.n_batch = params.n_ubatch = spec.batch
+    # Small where it writes: the engine looks for its client only between two batches of a prompt,
+    # and may have begun the next by then. Two of 256 took up to 2.9 s on one core with 135M parameters.
+    params.n_batch = params.n_ubatch = spec.setup.batch
     threads = spec.threads or max(1, _cores() - 1)
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads = threads
