@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
+from urllib.parse import urlsplit
 
 from relaydesk.config.listen import Listen, parse_listen
 from relaydesk.core.errors import LocalError
@@ -20,6 +21,7 @@ _DURATION: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|[hms]))+")
 _DURATION_PART: Final = re.compile(r"([0-9.]+)(ms|[hms])")
 _UNIT_MS: Final = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9._~-]+")
+_EMAIL: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,12}")
 
 
@@ -29,7 +31,7 @@ class Kind(Generic[T]):
 
     ``parse`` raises `ValueError`; ``show`` is its inverse; ``allowed`` completes "give …"; ``toml`` lists
     the TOML types beside a string that mean the same (a list is read as its comma-joined text). ``metavar``
-    stands for a value in a line of help; ``offered`` false keeps the setting out of the help of flags.
+    stands for a value in a line of help.
     """
 
     parse: Callable[[str], T]
@@ -37,7 +39,6 @@ class Kind(Generic[T]):
     show: Callable[[T], str] = str
     toml: tuple[type, ...] = ()
     metavar: str = "VALUE"
-    offered: bool = True
 
 
 def parse_duration(text: str) -> float:
@@ -150,6 +151,61 @@ def names() -> Kind[tuple[str, ...]]:
     return Kind(parse, "DNS names and IP addresses with commas between them", ",".join, (list,), "NAMES")
 
 
+def _parse_domain(text: str) -> str:
+    wildcard = text.startswith("*.")
+    name = parse_name(text[2:] if wildcard else text)
+    if not isinstance(name, str) or "." not in name or "_" in name:
+        raise ValueError("not a domain")
+    return f"*.{name}" if wildcard else name
+
+
+def domains() -> Kind[tuple[str, ...]]:
+    """Full DNS names, ``*.`` before a name meaning every name right below it; each once."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        try:
+            return tuple(dict.fromkeys(map(_parse_domain, split_list(text))))
+        except LocalError as error:
+            raise ValueError(error.fault.message) from None
+
+    allowed = "full DNS names such as hub.example.org with commas between them"
+    return Kind(parse, allowed, ",".join, (list,), "DOMAINS")
+
+
+def _parse_https(text: str) -> str:
+    parts = urlsplit(text)
+    if (
+        parts.scheme != "https"
+        or not parts.hostname
+        or parts.username
+        or not text.isprintable()
+        or " " in text
+    ):
+        raise ValueError("not an https URL")
+    _ = parts.port  # raises for one out of range
+    return text
+
+
+def https_url() -> Kind[str]:
+    """An address that is only spoken to over TLS."""
+    return Kind(_parse_https, "an https:// URL", metavar="URL")
+
+
+def _parse_email(text: str) -> str:
+    if not _EMAIL.fullmatch(text):
+        raise ValueError("not a mail address")
+    return text
+
+
+def email() -> Kind[str]:
+    """A mail address; empty means none."""
+
+    def parse(text: str) -> str:
+        return _parse_email(text) if text else ""
+
+    return Kind(parse, "a mail address such as you@example.org", metavar="ADDRESS")
+
+
 def items(parse_item: Callable[[str], str], allowed: str, metavar: str) -> Kind[tuple[str, ...]]:
     """Several values of one sort, each once, in the order given. ``parse_item`` raises `ValueError`."""
 
@@ -193,14 +249,3 @@ def secret() -> Kind[str]:
         return _parse_secret(text) if text else ""
 
     return Kind(parse, "1 to 512 visible ASCII characters without spaces")
-
-
-def refused(why: str) -> Kind[str]:
-    """A setting whose name is kept for what is not built: any value but the empty one is refused."""
-
-    def parse(text: str) -> str:
-        if text:
-            raise ValueError("not built")
-        return ""
-
-    return Kind(parse, why, offered=False)

@@ -170,6 +170,22 @@ def _check_together(settings: Settings) -> None:
             "set both, or neither for relaydesk's own certificate",
             param=f"RELAY_TLS_{missing}",
         )
+    if settings.tls_domain:
+        _check_domain(settings)
+
+
+def _check_domain(settings: Settings) -> None:
+    if settings.tls_cert is not None:
+        problem, hint = "so is RELAY_TLS_CERT", "set one of them"
+    elif not settings.tls_on:
+        problem = f"RELAY_V1_TLS={settings.v1_tls} with RELAY_LISTEN={settings.listen} means plain HTTP"
+        hint = "set RELAY_V1_TLS=on, or unset RELAY_TLS_DOMAIN"
+    elif settings.acme_dns_hook is None and any(name.startswith("*") for name in settings.tls_domain):
+        problem = "a domain with * cannot be proved by HTTP"
+        hint = "set RELAY_ACME_DNS_HOOK, or name each domain"
+    else:
+        return
+    raise LocalError("bad_setting", f"RELAY_TLS_DOMAIN is set, but {problem}", hint, param="RELAY_TLS_DOMAIN")
 
 
 def _check_keys(toml: TomlFile) -> None:

@@ -61,12 +61,25 @@ class Settings:
         "auto",
         "TLS for clients; `auto` is on unless only loopback is bound.",
     )
-    tls_domain: str = row(
-        kinds.refused(
-            "no value: certificates by ACME are not built yet, set RELAY_TLS_CERT and RELAY_TLS_KEY instead"
-        ),
+    tls_domain: tuple[str, ...] = row(
+        kinds.domains(),
         "",
-        "Reserved for certificates by ACME; any value is refused until they exist.",
+        "Domains to get a certificate for from an ACME server, whose terms you thereby accept.",
+    )
+    acme_directory: str = row(
+        kinds.https_url(),
+        "https://acme-v02.api.letsencrypt.org/directory",
+        "The ACME server; Let's Encrypt where nothing else is set.",
+    )
+    acme_email: str = row(kinds.email(), "", "Mail address that the ACME server may write to.")
+    acme_ca: Path | None = row(kinds.path(), "", "CA (PEM) of a private ACME server's own certificate.")
+    acme_http_listen: Listen = row(
+        kinds.listen(),
+        ":80",
+        "Where the domain is proved by HTTP, open only while that goes on; port 80 must lead here.",
+    )
+    acme_dns_hook: Path | None = row(
+        kinds.path(), "", "Program that sets TXT records; then the domain is proved by DNS instead."
     )
     tls_cert: Path | None = row(
         kinds.path(), "", "Own certificate chain (PEM), reread when it changes; needs `RELAY_TLS_KEY`."

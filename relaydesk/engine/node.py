@@ -47,6 +47,7 @@ from relaydesk.engine.projector import Projector
 from relaydesk.engine.pull.service import PullService
 from relaydesk.engine.supervisor import Supervisor
 from relaydesk.engine.tasks import cancel_and_wait, spawn
+from relaydesk.engine.tls.acme.plan import acme_plan
 from relaydesk.engine.tls.service import TlsService, Topic
 from relaydesk.engine.watch import WatchHub
 from relaydesk.store.db import Database
@@ -291,6 +292,7 @@ class Node:
             phase=self.phase,
             listening=self.listening,
             fingerprint=tls.fingerprint if tls is not None else "",
+            certificate=tls.certificate if tls is not None else "",
             ca_path=str(tls.ca_path) if tls is not None and tls.ca_path is not None else "",
             state_dir=str(self.paths.state),
         )
@@ -308,9 +310,12 @@ class Node:
     def _make_tls(self) -> TlsService:
         settings = self.loaded.settings
         names = [parse_name(each) for each in settings.tls_names]
-        return TlsService(
+        tls = TlsService(
             self.paths.state, None, names, settings.tls_cert, settings.tls_key, self.clock, self._tls_alert
         )
+        if plan := acme_plan(settings):
+            tls.add_acme(plan, self.rng, self._environ)
+        return tls
 
     def _placement_of(self, model: str) -> str:
         """Where a registered model runs, as the audit says it."""
@@ -326,6 +331,8 @@ class Node:
             self.alerts.raise_alert(f"tls_{topic.replace('-', '_')}", sentence, "", subject="hub")
         else:
             self.alerts.clear(f"tls_{topic.replace('-', '_')}", subject="hub")
+        if topic == "acme":
+            self.relisten()
 
 
 class _Certificates:

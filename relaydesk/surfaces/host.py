@@ -159,7 +159,8 @@ class Host:
         server = self._runner.server
         assert server is not None
         scheme = "http" if node.tls is None else "https"
-        urls = _urls(scheme, settings.listen.host, port)
+        named = tuple(f"https://{name}:{port}" for name in settings.tls_domain if not name.startswith("*"))
+        urls = (*named, *_urls(scheme, settings.listen.host, port))
         for sock in sockets:
             self._listeners.append(await self._serve(server, sock, urls[0]))
         return urls

@@ -113,3 +113,52 @@ def test_items_are_kept_once_and_in_order() -> None:
     assert kind.parse("B, a  b") == ("b", "a")
     assert kind.show(("b", "a")) == "b,a"
     assert kind.parse("") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hub", "10.0.0.1", "fd00::1", "*", "*.org", "**.a.test", "a.*.test", "https://a.test", "a_b.test",
+        "a.test:443", "a..test", "-.test",
+    ],
+)  # fmt: skip
+def test_domains_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        kinds.domains().parse(text)
+
+
+def test_domains_are_lower_case_once_and_ordered() -> None:
+    kind = kinds.domains()
+    assert kind.parse("*.Lab.test B.test.,b.test") == ("*.lab.test", "b.test")
+    assert kind.parse("") == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "acme.test/dir", "http://acme.test/", "https://", "https://u:p@a.test/", "https://a b/",
+             "https://a.test:99999/", "https://a.test/\n", "HTTPS"],
+)  # fmt: skip
+def test_urls_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        kinds.https_url().parse(text)
+
+
+def test_urls_stay_as_they_are() -> None:
+    assert kinds.https_url().parse("https://[::1]:14000/dir?x=1") == "https://[::1]:14000/dir?x=1"
+
+
+@pytest.mark.parametrize(
+    "text", ["me", "me@", "@a.test", "me@host", "a@b.test, c@d.test", "a b@c.test", "me@a.test\n"]
+)
+def test_mail_addresses_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a mail address"):
+        kinds.email().parse(text)
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_half_read(text: str) -> None:
+    for kind in (kinds.domains(), kinds.https_url(), kinds.email()):
+        try:
+            value = kind.parse(text)
+        except ValueError:
+            continue
+        assert kind.parse(kind.show(value)) == value  # type: ignore[arg-type]

@@ -110,7 +110,8 @@ def test_toml_types(toml: Path) -> None:
         ("RELAY_V1_TLS", "maybe", "auto, on or off"),
         ("RELAY_LOAD_TIMEOUT", "10", "1h30m"),
         ("RELAY_MAX_BODY_MB", "0", "from 1 to 1024"),
-        ("RELAY_TLS_DOMAIN", "hub.example.org", "RELAY_TLS_CERT"),
+        ("RELAY_TLS_DOMAIN", "192.168.1.5", "hub.example.org"),
+        ("RELAY_ACME_DIRECTORY", "http://acme.test/dir", "https://"),
         ("RELAY_SECRETS", "keyring", "file"),
     ],
 )
@@ -283,3 +284,30 @@ def test_settings_come_back_from_how_they_are_shown() -> None:
     back = settings_of({row.name: row.value for row in shown(loaded)})
     assert back == dataclasses.replace(loaded.settings, api_key="")
     assert settings_of({"RELAY_QUEUE": "many", "RELAY_OTHER": "x"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"RELAY_TLS_CERT": "/c.pem", "RELAY_TLS_KEY": "/k.pem"}, "so is RELAY_TLS_CERT"),
+        ({"RELAY_V1_TLS": "off"}, "RELAY_V1_TLS=off"),
+        ({"RELAY_LISTEN": "127.0.0.1:8383"}, "plain HTTP"),
+        ({"RELAY_TLS_DOMAIN": "hub.example.org,*.example.org"}, "cannot be proved by HTTP"),
+    ],
+)
+def test_a_domain_that_would_get_no_certificate_is_refused(more: dict[str, str], said: str) -> None:
+    fault = refusal(load, {"HOME": "/nowhere", "RELAY_TLS_DOMAIN": "hub.example.org", **more})
+    assert said in fault.message
+    assert fault.param == "RELAY_TLS_DOMAIN"
+    assert fault.hint
+
+
+def test_domains_are_read() -> None:
+    env = {
+        "HOME": "/nowhere",
+        "RELAY_TLS_DOMAIN": "Hub.Example.org, *.bücher.example",
+        "RELAY_ACME_DNS_HOOK": "/usr/local/bin/hook",
+    }
+    settings = load(env).settings
+    assert settings.tls_domain == ("hub.example.org", "*.xn--bcher-kva.example")
+    assert settings.acme_directory.startswith("https://acme-v02.api.letsencrypt.org/")

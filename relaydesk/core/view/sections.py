@@ -43,6 +43,7 @@ class MetaView(msgspec.Struct, frozen=True):
     ca_path: str = ""
     state_dir: str = ""
     operator: str = ""
+    certificate: str = ""
 
 
 class MemoryView(msgspec.Struct, frozen=True):

@@ -44,6 +44,7 @@ def _identity(meta: MetaView | None, now_ms: int) -> dict[str, Any]:
         "listening": list(meta.listening),
         "fingerprint": meta.fingerprint,
         "ca_path": meta.ca_path,
+        "certificate": meta.certificate,
         # The wall clock may have been set back since the start.
         "uptime_s": max(0, now_ms - meta.started_at_ms) // 1000,
     }

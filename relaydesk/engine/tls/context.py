@@ -68,6 +68,9 @@ def silence_undecodable_names() -> None:
 class LiveContext:
     """``context`` is what listeners use, for good; `swap` changes what new handshakes get.
 
+    A second certificate can be there for who asks for one of its names (`prefer`): one from a public
+    authority for the domain, the hub's own for the names and addresses of the house.
+
     ``on_unknown`` is called once per server name that the current certificate is not for, in the thread
     of the handshake; it must not block.
     """
@@ -77,6 +80,8 @@ class LiveContext:
         self._unknown: set[str] = set()
         self._current: ssl.SSLContext | None = None
         self._names: frozenset[Name] = frozenset()
+        self._preferred: ssl.SSLContext | None = None
+        self._preferred_names: frozenset[Name] = frozenset()
         self.context: Final = _bare_context()
         self.context.sni_callback = self._on_server_name
 
@@ -86,12 +91,21 @@ class LiveContext:
         self._current = inner
         self._unknown = {name for name in self._unknown if not self._covered(name)}
 
+    def prefer(self, inner: ssl.SSLContext, names: Iterable[Name]) -> None:
+        """From now on new handshakes that ask for one of ``names`` use ``inner``."""
+        self._preferred_names = frozenset(names)
+        self._preferred = inner
+        self._unknown = {name for name in self._unknown if not self._covered(name)}
+
     def _on_server_name(
         self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _context: ssl.SSLContext
     ) -> int | None:
         # Called for every handshake, also without a server name (clients that connect to an address).
         if self._current is None:
             return int(ssl.AlertDescription.ALERT_DESCRIPTION_INTERNAL_ERROR)
+        if self._preferred is not None and name and _covers(self._preferred_names, name):
+            connection.context = self._preferred
+            return None
         connection.context = self._current
         if (
             name
@@ -105,11 +119,15 @@ class LiveContext:
 
     @property
     def names(self) -> frozenset[Name]:
-        """What the current certificate is for."""
-        return self._names
+        """What the current certificates are for."""
+        return self._names | self._preferred_names
 
     def _covered(self, name: str) -> bool:
-        try:
-            return covers(self._names, parse_name(name))
-        except LocalError:
-            return False
+        return _covers(self.names, name)
+
+
+def _covers(names: frozenset[Name], name: str) -> bool:
+    try:
+        return covers(names, parse_name(name))
+    except LocalError:
+        return False

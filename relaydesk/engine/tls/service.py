@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from relaydesk.core.errors import FaultError, LocalError
-from relaydesk.core.ports import Clock
+from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.core.tls.names import (
     LeafNames,
@@ -21,6 +21,9 @@ from relaydesk.core.tls.names import (
     parse_name,
     permitted,
 )
+from relaydesk.engine.tls.acme.files import Kept
+from relaydesk.engine.tls.acme.keeper import AcmeKeeper
+from relaydesk.engine.tls.acme.plan import AcmePlan
 from relaydesk.engine.tls.addresses import Machine, this_machine
 from relaydesk.engine.tls.authority import Authority, open_authority, renew_authority, utc
 from relaydesk.engine.tls.context import LiveContext, load_context
@@ -28,7 +31,7 @@ from relaydesk.engine.tls.leaf import Leaf, ensure_leaf
 from relaydesk.engine.tls.own import OwnCertificate, OwnPair
 from relaydesk.store.files import sweep_temp
 
-Topic = Literal["certificate", "ca-expiry", "unknown-name"]
+Topic = Literal["certificate", "ca-expiry", "unknown-name", "acme"]
 CHECK_S: Final = 30.0
 _SENTENCE: Final = 500
 _WARN_DAYS: Final = 14
@@ -37,6 +40,8 @@ _WARN_CA_DAYS: Final = 180
 
 class TlsService:
     """Own certificate files where both are set, else the hub's own authority under ``<state dir>/tls/``.
+
+    `add_acme` puts a certificate from an ACME server beside that authority's, for who asks for its names.
 
     ``on_alert`` gets a topic and a sentence; an empty sentence ends the alert of that topic. An
     ``unknown-name`` is a line for the log, once per name, and never ends. ``hostname`` None asks the
@@ -75,6 +80,7 @@ class TlsService:
         self._live = LiveContext(self._unknown_name)
         self._own_ends = dt.datetime.max.replace(tzinfo=dt.UTC)
         self._alerts: dict[Topic, str] = {}
+        self._acme: AcmeKeeper | None = None
         self.skipped: tuple[str, ...] = ()
         """Names and addresses of this machine that the authority may not vouch for."""
 
@@ -94,8 +100,27 @@ class TlsService:
 
     @property
     def names(self) -> frozenset[Name]:
-        """What the certificate in use is for."""
+        """What the certificates in use are for."""
         return self._live.names
+
+    @property
+    def certificate(self) -> str:
+        """What is served from an ACME server, for people; empty where nothing is asked of one."""
+        return self._acme.shown if self._acme else ""
+
+    def add_acme(self, plan: AcmePlan, rng: Rng, environ: Mapping[str, str]) -> None:
+        """Also serve a certificate from an ACME server; before `prepare`."""
+        assert self._own is None
+        self._acme = AcmeKeeper(
+            plan,
+            self._directory.parent,
+            self._clock,
+            rng,
+            environ,
+            self._use_acme,
+            lambda sentence: self._alert("acme", sentence),
+            look_every=self._check_every,
+        )
 
     def prepare(self) -> None:
         """Load or make the certificate. Blocks on files: before the loop or in a thread.
@@ -113,6 +138,8 @@ class TlsService:
         )
         sweep_temp(self._directory)
         self._use_leaf(*self._make_leaf(self._extra))
+        if self._acme:
+            self._acme.load()
 
     async def run(self) -> None:
         """Keep the certificate right until cancelled. What fails is an alert and tried again."""
@@ -121,6 +148,12 @@ class TlsService:
                 group.create_task(self._own.watch(self._use_own, self._bad_own, self._check_every))
                 group.create_task(self._check_age())
             return
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_leaf())
+            if self._acme:
+                group.create_task(self._acme.run())
+
+    async def _keep_leaf(self) -> None:
         while True:
             await asyncio.sleep(self._check_every)
             try:
@@ -156,8 +189,10 @@ class TlsService:
 
     def hint(self, url: str) -> bytes:
         """What plain HTTP on the TLS port is told; ``url`` is how to reach the hub, for example its name."""
+        if self._acme:
+            url = f"https://{self._acme.plan.names[0].replace('*', 'NAME')}:{url.rpartition(':')[2]}"
         lines = [f"This port speaks HTTPS, not plain HTTP: use {url}"]
-        if self._own is None:
+        if self._own is None and self._acme is None:
             lines.append(
                 "Clients must trust the hub's own CA: copy <state dir>/tls/ca.pem from the hub "
                 "(curl --cacert, SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)."
@@ -196,6 +231,9 @@ class TlsService:
             if late
             else "",
         )
+
+    def _use_acme(self, kept: Kept) -> None:
+        self._live.prefer(kept.context, kept.names)
 
     def _use_own(self, pair: OwnCertificate) -> None:
         self._live.swap(pair.context, pair.names)

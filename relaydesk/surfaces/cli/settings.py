@@ -33,6 +33,5 @@ def settings_flags(command: F) -> F:
                 metavar=setting.kind.metavar,
                 default=None,
                 help=setting.help.replace("`", "") + default,
-                hidden=not setting.kind.offered,
             )(command)
     return command

@@ -79,6 +79,7 @@ class StatusDocument(msgspec.Struct, frozen=True):
     listening: tuple[SafeText, ...] = ()
     fingerprint: SafeText = SafeText("")
     ca_path: SafeText = SafeText("")
+    certificate: SafeText = SafeText("")
     uptime_s: float = 0.0
     models: tuple[ModelRow, ...] = ()
     workers: tuple[WorkerRow, ...] = ()
@@ -115,6 +116,7 @@ def _lines(found: StatusDocument) -> list[str]:
     ]
     facts += [("fingerprint", part) for part in fingerprint_lines(found.fingerprint)]
     facts += [("CA file", home(found.ca_path)), ("operator", found.operator)]
+    facts += [("certificate", found.certificate)]
     shown = ""
     for label, value in facts:
         if value:

@@ -15,7 +15,8 @@ def exposure_of(settings: Settings) -> Exposure:
     ``Host`` is looked at only where nobody but this machine connects: elsewhere a hub cannot know what people
     call it, and the key alone protects it.
     """
-    hosts = frozenset((*settings.hosts, *settings.tls_names)) if settings.listen.loopback_only else None
+    known = (*settings.hosts, *settings.tls_names, *settings.tls_domain)
+    hosts = frozenset(known) if settings.listen.loopback_only else None
     return Exposure(
         prefix=settings.path_prefix,
         origins=Origins(settings.origins),

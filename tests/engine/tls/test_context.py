@@ -9,7 +9,11 @@ import pytest
 
 from relaydesk.core.errors import EnvError
 from relaydesk.core.text import SafeText
+from relaydesk.core.tls.names import home_constraints, parse_name
+from relaydesk.engine.clock import SystemClock
+from relaydesk.engine.tls.authority import open_authority
 from relaydesk.engine.tls.context import LiveContext, load_context, silence_undecodable_names
+from relaydesk.engine.tls.leaf import ensure_leaf
 
 
 def hello(name: bytes) -> bytes:
@@ -82,3 +86,40 @@ def test_files_that_cannot_be_loaded_are_a_sentence(tmp_path: Path) -> None:
     for path in (tmp_path / "x", tmp_path / "absent"):
         with pytest.raises(EnvError, match="cannot be used"):
             load_context(path)
+
+
+def test_a_second_certificate_is_for_who_asks_for_its_names(hub: Any, tmp_path: Path) -> None:
+    def certificate(*names: str) -> tuple[Path, list[Any]]:
+        directory = tmp_path / names[0]
+        authority = open_authority(directory, home_constraints("pi", []), SystemClock())
+        parsed = [parse_name(name) for name in names]
+        return ensure_leaf(directory, authority, tuple(parsed), SystemClock()).path, parsed
+
+    unknown: list[SafeText] = []
+    live = LiveContext(unknown.append)
+    home, home_names = certificate("pi.lan", "localhost")
+    live.swap(load_context(home), home_names)
+    public, public_names = certificate("hub.home.arpa")
+    live.prefer(load_context(public), public_names)
+    assert live.names == frozenset(home_names) | frozenset(public_names)
+
+    def got(name: str | None) -> bytes:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = context.wrap_bio(to_client, to_server, server_hostname=name)
+        server = live.context.wrap_bio(to_server, to_client, server_side=True)
+        for end in (client, server, client):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                pass
+        found = client.getpeercert(binary_form=True)
+        assert found is not None
+        return found
+
+    assert got("hub.home.arpa") == got("HUB.home.arpa") != got("pi.lan")
+    assert got("pi.lan") == got(None) == got("127.0.0.1") == got("nobody.lan")
+    assert unknown == ["nobody.lan"] or unknown == ["127.0.0.1", "nobody.lan"]
+    live.prefer(load_context(home), home_names)
+    assert got("hub.home.arpa") == got("pi.lan")

@@ -1,0 +1,1 @@
+"""A certificate from an ACME server: asked for, kept, renewed."""
