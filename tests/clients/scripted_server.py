@@ -83,6 +83,7 @@ SCENARIOS: Final[dict[str, Callable[[dict[str, Any]], list[Step]]]] = {
     ],
     "slow": lambda body: [chunk({"content": "so "}), SLOW_S, chunk({"content": "late"}), *_ending("stop", 2)],
     "brief": lambda body: [chunk({"content": "so "}), 0.3, chunk({"content": "late"}), *_ending("stop", 2)],
+    "endless": lambda body: [chunk({"content": "more "}), 0.02] * 1000,
     "breaks": lambda body: [chunk({"content": "Hel"}), chunk({"content": "lo"}), 0.1, None],
     "fails": lambda body: [
         chunk({"content": "Hel"}),

@@ -86,7 +86,6 @@ def test_b08_characters_of_several_tokens_come_whole(rig: ClientRig) -> None:
         ("Mars? Venus", ["zzz", " Venus"], "Mars?"),
         ("alpha beta gamble delta", ["beta gamma"], None),
         ("alpha beta gamma delta", [], None),
-        ("alpha beta gamma delta", None, None),
     ],
 )
 def test_b12_the_text_before_a_stop_text_and_a_near_miss(

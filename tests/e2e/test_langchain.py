@@ -8,7 +8,7 @@ import openai
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
+from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 from pydantic import BaseModel
 
 from tests.clients.rig import ClientRig
@@ -90,6 +90,28 @@ def test_an_overflow_is_recognised(rig: ClientRig) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         chat_model(rig, "tiny").invoke("word " * 3000)
     assert caught.value.code == "context_length_exceeded"
+
+
+def embeddings(rig: ClientRig, **fields: Any) -> OpenAIEmbeddings:
+    return OpenAIEmbeddings(
+        base_url=f"{rig.hub.url}/v1", api_key=rig.hub.key, model="tiny", max_retries=0, **fields
+    )
+
+
+def test_vectors_of_text(rig: ClientRig) -> None:
+    model = embeddings(rig, check_embedding_ctx_length=False)
+    documents = model.embed_documents(["red", "blue"])
+    assert [len(vector) for vector in documents] == [576, 576]
+    assert model.embed_query("red") == pytest.approx(documents[0], abs=1e-3)
+
+
+def test_a_bare_prompt(rig: ClientRig) -> None:
+    model = OpenAI(
+        base_url=f"{rig.hub.url}/v1", api_key=rig.hub.key, model="tiny", max_tokens=8, temperature=0
+    )
+    text = model.invoke("The colours of the rainbow are")
+    assert text
+    assert "".join(model.stream("The colours of the rainbow are")) == text
 
 
 class Colour(BaseModel):

@@ -146,6 +146,23 @@ def test_openai_completes_bare_prompts(openai: dict[str, Any]) -> None:
     assert openai["completions"]["usage"]["completion_tokens"] == 16
 
 
+def test_openai_gets_vectors_by_its_own_default(openai: dict[str, Any]) -> None:
+    seen = openai["embed"]
+    assert seen["sizes"] == seen["sizesPlain"] == [576] * 3
+    assert seen["indexes"] == [0, 1, 2]
+    assert seen["off"] < 1e-6
+    assert seen["norm"] == pytest.approx(1, abs=1e-4)
+    assert seen["same"] > 0.01
+    assert seen["usage"]["prompt_tokens"] == seen["usage"]["total_tokens"] >= 3
+    assert openai["embedOne"] == 1
+
+
+def test_openai_is_told_which_input_cannot_be_embedded(openai: dict[str, Any]) -> None:
+    assert (openai["embedFormat"]["status"], openai["embedFormat"]["param"]) == (400, "encoding_format")
+    assert openai["embedTokens"]["status"] == 400
+    assert "check_embedding_ctx_length" in openai["embedTokens"]["message"]
+
+
 def test_openai_gets_a_response_whole_and_as_events(openai: dict[str, Any]) -> None:
     whole, stream = openai["response"], openai["responseStream"]
     assert whole["output_text"]
@@ -204,6 +221,16 @@ def test_ai_sdk_chats(ai: dict[str, Any]) -> None:
     assert stream["finish"] == whole["finish"] == "length"
     assert stream["usage"] == [*whole["usage"], sum(whole["usage"])]
     assert whole["usage"][1] == 8
+
+
+def test_ai_sdk_completes_bare_prompts_and_gets_vectors(ai: dict[str, Any]) -> None:
+    whole, stream = ai["completion"], ai["completion"]["streamed"]
+    assert whole["text"]
+    assert (stream["text"], stream["errors"]) == (whole["text"], [])
+    assert whole["finish"] == stream["finish"] == "length"
+    assert stream["usage"][1] == 8
+    assert ai["embed"]["sizes"] == [576, 576]
+    assert ai["embed"]["usage"]["tokens"] >= 2
 
 
 def test_ai_sdk_reads_text_whatever_is_between_it(ai: dict[str, Any]) -> None:

@@ -174,3 +174,24 @@ def test_a_refusal_that_stands_is_asked_for_once(tls_hub: Hub) -> None:
         assert caught.value.code == "model_unavailable"
         assert caught.value.request_id is not None
         assert len(asked) == 1
+
+
+def test_vectors_are_the_same_packed_and_plain(tls_hub: Hub) -> None:
+    with client(tls_hub) as api:
+        packed = api.embeddings.create(model="tiny", input=["red", "blue"])
+        plain = api.embeddings.create(model="tiny", input=["red", "blue"], encoding_format="float")
+    assert [each.index for each in packed.data] == [0, 1]
+    for one, other in zip(packed.data, plain.data, strict=True):
+        assert len(one.embedding) == 576
+        assert one.embedding == pytest.approx(other.embedding, abs=1e-6)
+    assert packed.usage == plain.usage
+
+
+def test_a_bare_prompt_whole_and_streamed(tls_hub: Hub) -> None:
+    asked: Any = {"model": "tiny", "prompt": "One, two,", "max_tokens": 6, "temperature": 0}
+    with client(tls_hub) as api:
+        whole = api.completions.create(**asked)
+        chunks = list(api.completions.create(**asked, stream=True))
+    assert whole.choices[0].text
+    assert "".join(choice.text for chunk in chunks for choice in chunk.choices) == whole.choices[0].text
+    assert all(chunk.usage is None for chunk in chunks)

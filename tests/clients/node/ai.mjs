@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
-import { hub, report, thrown, weather } from './report.mjs';
+import { embedMany, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import { early, hub, report, thrown, weather } from './report.mjs';
 
 const provider = createOpenAICompatible({
   name: 'hub',
@@ -46,7 +46,7 @@ await report({
   stream: async () => parts(tiny()),
   unicode: async () => parts(scripted('[unicode]')),
   comments: async () => parts(scripted('[comments]')),
-  slow: async () => parts(scripted('[slow]')),
+  slow: early(async () => parts(scripted('[slow]'))),
   breaks: async () => parts(scripted('[breaks]')),
   fails: async () => parts(scripted('[fails]')),
   calls: async () => parts(scripted('[two-calls]', { tools: weatherTool() })),
@@ -54,6 +54,17 @@ await report({
     const tools = weatherTool(async ({ town }) => `sun in ${town}`);
     const answer = await generateText(scripted('[two-calls]', { tools, stopWhen: stepCountIs(3) }));
     return { text: answer.text, steps: answer.steps.length };
+  },
+  completion: async () => {
+    const model = provider.completionModel('tiny');
+    const asked = { model, prompt: 'The colours of the rainbow are', temperature: 0, maxOutputTokens: 8, maxRetries: 0 };
+    const whole = await generateText(asked);
+    return { text: whole.text, finish: whole.finishReason, streamed: await parts(asked) };
+  },
+  embed: async () => {
+    const model = provider.textEmbeddingModel('tiny');
+    const { embeddings, usage } = await embedMany({ model, values: ['red', 'blue'], maxRetries: 0 });
+    return { sizes: embeddings.map((each) => each.length), usage };
   },
   object: async () => {
     const schema = jsonSchema({

@@ -1,5 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { hub, noting, report, thrown, weather } from './report.mjs';
+import { early, hub, noting, report, thrown, weather } from './report.mjs';
 
 const options = { baseURL: hub.url, apiKey: hub.key, maxRetries: 0 };
 const client = new Anthropic(options);
@@ -43,7 +43,7 @@ await report({
     return { whole: content[0].text, word, cut: cut.content[0].text, stop: cut.stop_reason, sequence: cut.stop_sequence };
   },
   unicode: async () => helped(say('[unicode]')),
-  slow: async () => helped(say('[slow]')),
+  slow: early(async () => helped(say('[slow]'))),
   breaks: async () => helped(say('[breaks]')),
   fails: async () => helped(say('[fails]')),
   calls: async () => helped(say('[two-calls]', { tools })),

@@ -1,5 +1,5 @@
 import { Ollama } from 'ollama';
-import { hub, report, thrown, weather } from './report.mjs';
+import { early, hub, report, thrown, weather } from './report.mjs';
 
 const client = new Ollama({ host: hub.url, headers: { Authorization: `Bearer ${hub.key}` } });
 const say = (content, more = {}) => ({ model: 'scripted', messages: [{ role: 'user', content }], ...more });
@@ -56,7 +56,7 @@ await report({
   },
   unicode: async () => lines(client.chat(say('[unicode]', { stream: true }))),
   comments: async () => lines(client.chat(say('[comments]', { stream: true }))),
-  slow: async () => lines(client.chat(say('[slow]', { stream: true }))),
+  slow: early(async () => lines(client.chat(say('[slow]', { stream: true })))),
   breaks: async () => lines(client.chat(say('[breaks]', { stream: true }))),
   fails: async () => lines(client.chat(say('[fails]', { stream: true }))),
   calls: async () => client.chat(say('[two-calls]', { tools })),
@@ -71,14 +71,19 @@ await report({
     const messages = [{ role: 'user', content: '[two-calls]' }, asked.message, ...results];
     return (await client.chat({ model: 'scripted', messages, tools })).message.content;
   },
-  embed: async () => client.embed({ model: 'tiny', input: ['red', 'blue'] }),
-  embeddings: async () => client.embeddings({ model: 'tiny', prompt: 'red' }),
+  embed: async () => {
+    const { embeddings, prompt_eval_count } = await client.embed({ model: 'tiny', input: ['red', 'blue'] });
+    const { embedding } = await client.embeddings({ model: 'tiny', prompt: 'red' });
+    const along = embedding.reduce((sum, value, at) => sum + value * embeddings[0][at], 0);
+    const cosine = along / Math.hypot(...embedding) / Math.hypot(...embeddings[0]);
+    return { sizes: embeddings.map((each) => each.length), size: embedding.length, cosine, tokens: prompt_eval_count };
+  },
   load: async () => client.chat({ model: 'small', messages: [] }),
   unload: async () => client.generate({ model: 'small', prompt: '', keep_alive: 0 }),
   abort: async () => {
     const headers = { Authorization: `Bearer ${hub.key}`, 'x-request-id': 'ollama-js-abort' };
     const leaving = new Ollama({ host: hub.url, headers });
-    const stream = await leaving.chat(tiny({ stream: true, options: { num_predict: 600 } }));
+    const stream = await leaving.chat(say('[endless]', { stream: true }));
     let count = 0;
     try {
       for await (const _ of stream) if (++count === 4) leaving.abort();

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
-import { hub, noting, report, thrown, weather } from './report.mjs';
+import { early, hub, noting, report, thrown, weather } from './report.mjs';
 
 const options = { baseURL: `${hub.url}/v1`, apiKey: hub.key, maxRetries: 0 };
 const client = new OpenAI(options);
@@ -125,7 +125,7 @@ await report({
   cut: async () => streamed(say('[cut]')),
   unicode: async () => (await streamed(say('[unicode]'))).text,
   comments: async () => streamed(say('[comments]')),
-  slow: async () => streamed(say('[slow]')),
+  slow: early(async () => streamed(say('[slow]'))),
   breaks: async () => failing(say('[breaks]')),
   fails: async () => failing(say('[fails]')),
   calls: async () => (await client.chat.completions.create(say('[two-calls]', { tools }))).choices[0],
@@ -190,7 +190,7 @@ await report({
     const stream = client.responses.stream(answering('[two-calls]', { tools: flat }));
     return (await stream.finalResponse()).output.map((call) => [call.call_id, call.name, call.arguments]);
   },
-  responseSlow: async () => respond(answering('[slow]')),
+  responseSlow: early(async () => respond(answering('[slow]'))),
   responseFails: async () => respond(answering('[fails]')),
   responseOverflow: async () => client.responses.create({ model: 'tiny', input: 'word '.repeat(3000) }),
   completion: async () => client.completions.create(bare()),
@@ -215,16 +215,37 @@ await report({
     const both = await client.completions.create(bare({ prompt: ['One, two,', 'Red, green,'] }));
     return { indexes: both.choices.map((choice) => choice.index), usage: both.usage };
   },
+  embed: async () => {
+    const input = ['red', 'blue', 'a much longer text about the colour of the sea'];
+    const vectors = async (encoding_format) => client.embeddings.create({ model: 'tiny', input, encoding_format });
+    // The library's own default is base64, which it decodes.
+    const [packed, plain] = [await vectors(undefined), await vectors('float')];
+    const off = packed.data.map((each, at) =>
+      Math.max(...each.embedding.map((value, index) => Math.abs(value - plain.data[at].embedding[index]))),
+    );
+    return {
+      sizes: packed.data.map((each) => each.embedding.length),
+      sizesPlain: plain.data.map((each) => each.embedding.length),
+      indexes: packed.data.map((each) => each.index),
+      off: Math.max(...off),
+      norm: Math.hypot(...plain.data[0].embedding),
+      same: Math.max(...plain.data[0].embedding.map((value, at) => Math.abs(value - plain.data[1].embedding[at]))),
+      usage: packed.usage,
+    };
+  },
+  embedOne: async () => (await client.embeddings.create({ model: 'tiny', input: 'red' })).data.length,
+  embedFormat: async () => client.embeddings.create({ model: 'tiny', input: 'red', encoding_format: 'int8' }),
+  embedTokens: async () => client.embeddings.create({ model: 'tiny', input: [[1, 2, 3]] }),
   required: async () => forced('required'),
   byName: async () => forced({ type: 'function', function: { name: 'weather' } }),
   permanent: async () => attempts({ ...tiny(), model: 'big' }, 2),
   spent: async () => attempts(tiny(), 2, { apiKey: hub.spent }),
   // Two at once where one is allowed: the second comes through when it is told to come again.
-  crowded: async () => {
+  crowded: early(async () => {
     const { fetch, seen } = noting();
     const single = new OpenAI({ ...options, apiKey: hub.single, maxRetries: 2, fetch });
     const answers = await Promise.all([0, 1].map(() => single.chat.completions.create(say('[brief]'))));
     return { texts: answers.map((answer) => answer.choices[0].message.content), seen };
-  },
-  again: async () => attempts({ ...tiny(), model: 'absent' }, 2),
+  }),
+  again: early(async () => attempts({ ...tiny(), model: 'absent' }, 2)),
 });

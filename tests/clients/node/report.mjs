@@ -32,6 +32,13 @@ export function noting() {
   return { fetch: noted, seen };
 }
 
+// A step that is begun before the others, because it mostly waits.
+export function early(step) {
+  const begun = step();
+  begun.catch(() => {});
+  return () => begun;
+}
+
 export async function report(steps) {
   const seen = {};
   for (const [name, step] of Object.entries(steps)) {
