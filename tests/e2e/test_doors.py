@@ -49,7 +49,7 @@ def test_without_a_key_only_health_answers(hub: Hub, method: str) -> None:
     with httpx.Client(base_url=hub.url, headers=headers, trust_env=False) as http:
         for path in PATHS:
             reply = http.request(method, path)
-            opens = path in ("/healthz", "/health", "/readyz") and method in ("GET", "HEAD")
+            opens = path in ("/", "/healthz", "/health", "/readyz") and method in ("GET", "HEAD")
             assert (reply.status_code == 200) is opens, (method, path, reply.status_code)
             assert "tiny" not in reply.text
             assert not [name for name in reply.headers if name.lower().startswith("access-control")]
@@ -58,6 +58,20 @@ def test_without_a_key_only_health_answers(hub: Hub, method: str) -> None:
 def test_health_says_yes_and_nothing_else(hub: Hub) -> None:
     for path in ("/healthz", "/readyz"):
         assert httpx.get(hub.url + path, trust_env=False).json() == {"status": "ok"}
+
+
+def test_a_foreign_host_or_page_gets_nothing_even_with_the_key(hub: Hub) -> None:
+    with httpx.Client(base_url=hub.url, headers=hub.headers(), trust_env=False) as http:
+        for path in ("/v1/models", "/api/tags", "/healthz"):
+            reply = http.get(path, headers={"Host": "rebound.example"})
+            assert reply.status_code == 403
+            assert "tiny" not in reply.text
+        reply = http.get("/v1/models", headers={"Origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in reply.headers
+        reply = http.get("/v1/models", headers={"Origin": "http://localhost:3000"})
+        assert reply.headers["access-control-allow-origin"] == "http://localhost:3000"
+        # However the base URL was put together.
+        assert http.get("//v1//v1/models/").json() == http.get("/models").json()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
