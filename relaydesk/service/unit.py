@@ -26,13 +26,14 @@ class UnitOptions:
     """What the unit depends on.
 
     ``command`` is the program with its arguments, ``drain_s`` `RELAY_DRAIN_TIMEOUT`, ``port`` the port of
-    `RELAY_LISTEN`, ``groups`` those of `GPU_GROUPS` that this machine has: a unit that names another does
+    `RELAY_LISTEN`, ``acme_port`` that of `RELAY_ACME_HTTP_LISTEN` where it is used, ``groups`` those of `GPU_GROUPS` that this machine has: a unit that names another does
     not start.
     """
 
     command: Sequence[str]
     drain_s: float = 30.0
     port: int = 8383
+    acme_port: int = 0
     groups: Sequence[str] = ()
 
 
@@ -47,7 +48,7 @@ def system_unit(options: UnitOptions) -> str:
             *_service(options),
             *_IDENTITY,
             *([f"SupplementaryGroups={' '.join(options.groups)}"] if options.groups else []),
-            *_capabilities(options.port),
+            *_capabilities(options.port, options.acme_port),
             *_SANDBOX,
             "",
             "[Install]",
@@ -107,8 +108,8 @@ def _service(options: UnitOptions) -> list[str]:
     ]
 
 
-def _capabilities(port: int) -> list[str]:
-    if 0 < port < _PRIVILEGED:
+def _capabilities(*ports: int) -> list[str]:
+    if any(0 < port < _PRIVILEGED for port in ports):
         return ["AmbientCapabilities=CAP_NET_BIND_SERVICE", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE"]
     return ["CapabilityBoundingSet="]
 

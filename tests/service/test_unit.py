@@ -78,6 +78,8 @@ def test_a_low_port_gets_its_one_capability() -> None:
     assert low["AmbientCapabilities"] == low["CapabilityBoundingSet"] == "CAP_NET_BIND_SERVICE"
     assert keys(system_unit(OPTIONS))["CapabilityBoundingSet"] == ""
     assert "AmbientCapabilities" not in keys(system_unit(UnitOptions(command=(TRUE,), port=0)))
+    proving = keys(system_unit(UnitOptions(command=(TRUE,), acme_port=80)))
+    assert proving["AmbientCapabilities"] == low["AmbientCapabilities"]
 
 
 def test_a_users_state_is_where_it_is_by_hand() -> None:

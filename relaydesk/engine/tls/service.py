@@ -184,6 +184,8 @@ class TlsService:
         if extra_names is not None:
             self._extra = tuple(extra_names)
         self._authority = await asyncio.to_thread(self._renew)
+        # The former authority signed it, however good it is otherwise.
+        self._leaf = None
         self._use_leaf(*await asyncio.to_thread(self._make_leaf, self._extra))
         return self.fingerprint
 

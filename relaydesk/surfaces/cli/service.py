@@ -72,6 +72,7 @@ def _unit(user: bool) -> str:
         command=_command(),
         drain_s=settings.drain_timeout,
         port=settings.listen.port,
+        acme_port=settings.acme_http_listen.port if settings.tls_domain and not settings.acme_dns_hook else 0,
         groups=() if user else _groups(),
     )
     return user_unit(options) if user else system_unit(options)

@@ -109,6 +109,12 @@ def test_an_outside_name_at_the_first_start_is_served_and_later_refused(hub: Any
     port.connect("nas.lan").close()
 
 
+def test_renew_ca_changes_the_leaf_of_the_same_names_too(hub: Any) -> None:
+    port = hub.serve(hub.service(every=60))
+    port.call(port.service.renew_ca)
+    port.connect("hub").close()
+
+
 def test_renew_ca_takes_the_new_names_without_a_restart(hub: Any) -> None:
     port = hub.serve(hub.service(every=60))
     old_ca = hub.state / "old.pem"

@@ -1,7 +1,7 @@
 """One conversation with an ACME server (RFC 8555), step by step, by the `acme` library.
 
 Every call blocks: in a thread, never on the loop. What a call raises is a `FaultError` ``tls_failed``
-whose ``retry_after`` holds what the server asked for. Importing this costs half a second: see `order`.
+whose ``retry_after`` holds what the server asked for. Importing this loads the libraries: see `order`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _door(plan: AcmePlan, environ: Mapping[str, str]) -> Http01Port | Dns01Hook:
 
 
 def _connect(plan: AcmePlan, account: ec.EllipticCurvePrivateKey, clock: Clock) -> AcmeClient:
-    # Half a second and 20 MB of libraries: not before they are needed, and not on the loop.
+    # Libraries that take time and memory: not before they are needed, and not on the loop.
     from relaydesk.engine.tls.acme.client import AcmeClient
 
     client = AcmeClient(plan, account, clock)
