@@ -5,6 +5,7 @@ Each library runs once, as one program of many steps (``tests/clients/node``); a
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,20 @@ def test_openai_keeps_two_calls_apart(openai: dict[str, Any]) -> None:
         assert choice["finish_reason"] == "tool_calls"
     assert openai["helper"]["usage"]["total_tokens"] == 14
     assert openai["runTools"] == {"text": "Results: sun in Oslo, sun in Rome", "asked": ["Oslo", "Rome"]}
+
+
+@pytest.mark.parametrize("step", ["required", "byName"])
+def test_openai_is_not_given_prose_for_a_call_it_forced(openai: dict[str, Any], step: str) -> None:
+    """The call that was asked for, or a refusal that names the field."""
+    seen = openai[step]
+    if "thrown" in seen:
+        assert (seen["status"], seen["code"]) == (400, "unsupported")
+        assert seen["param"] in ("tool_choice", "tools")
+    else:
+        for choice in (seen["whole"], seen["streamed"]):
+            assert choice["finish_reason"] == "tool_calls"
+            assert [call["function"]["name"] for call in choice["message"]["tool_calls"]] == ["weather"]
+            assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])["town"]
 
 
 def test_openai_parses_what_a_schema_allowed(openai: dict[str, Any]) -> None:
