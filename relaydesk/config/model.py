@@ -163,6 +163,11 @@ class Settings:
         "More web origins whose pages may use the hub with a key; pages of this machine always may.",
     )
     max_body_mb: int = row(kinds.integer(1, 1024, " of MiB"), "8", "Largest request body in MiB.")
+    open_discovery: str = row(
+        kinds.choice("off", "on"),
+        "off",
+        "Let who has no key see which models there are; asking them still needs one.",
+    )
     audit_days: int = row(kinds.integer(1, 36_500), "90", "How many days of the audit are kept.", reload=True)
     log_level: str = row(
         kinds.choice("debug", "info", "warning", "error"),

@@ -12,9 +12,10 @@ from relaydesk.core.tls.names import Network
 class Exposure:
     """``prefix`` is the path a proxy mounts the hub at, empty for none; ``hosts`` the names it may be called
     by beside this machine's own, None where it may be called anything; ``proxies`` whose word on the client
-    counts."""
+    counts; ``open_discovery``: the models may be listed without a key."""
 
     prefix: str = ""
     origins: Origins = field(default_factory=Origins)
     hosts: frozenset[str] | None = None
     proxies: tuple[Network, ...] = ()
+    open_discovery: bool = False

@@ -164,7 +164,12 @@ def with_settings(spec: KeySpec, settings: dict[str, Any], wall_ms: int) -> KeyS
         if not isinstance(settings["in_path"], bool):
             raise _wrong("in_path", "in_path must be true or false", "")
         changes["in_path"] = settings["in_path"]
-    return msgspec.structs.replace(spec, **changes)
+    made = msgspec.structs.replace(spec, **changes)
+    if made.in_path and not made.models:
+        raise _wrong(
+            "models", "a key that stands in a URL opens only the models that it lists", "name at least one"
+        )
+    return made
 
 
 def _models(value: Any) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from aiohttp import hdrs, web
 
 from relaydesk.core.access.cors import preflight, shared
 from relaydesk.core.access.rate_headers import rate_headers
+from relaydesk.surfaces.public.routing import PATH_KEY
 from relaydesk.surfaces.public.state import CALLER, HUB, REQUEST_ID, Handler
 
 _PRIVATE_NETWORK: Final = "Access-Control-Request-Private-Network"
@@ -43,6 +44,9 @@ async def mark(request: web.Request, response: web.StreamResponse) -> None:
     """What every answer carries, also streams and errors: its id, who may read it, how its key stands."""
     if identity := request.get(REQUEST_ID):
         response.headers["x-request-id"] = identity
+    if request.get(PATH_KEY):
+        # The URL is the secret: a page that it opens must not pass it on.
+        response.headers["Referrer-Policy"] = "no-referrer"
     caller = request.get(CALLER)
     if caller is not None and caller.spec is not None:
         standing = request.app[HUB].authenticator.ring.standing(caller.id)

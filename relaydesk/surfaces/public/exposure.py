@@ -21,5 +21,6 @@ def exposure_of(settings: Settings) -> Exposure:
         prefix=settings.path_prefix,
         origins=Origins(settings.origins),
         hosts=hosts,
+        open_discovery=settings.open_discovery == "on",
         proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 from aiohttp import web
 
+from relaydesk.core.access.caller import NOBODY
 from relaydesk.core.access.credentials import presented, unauthorized
 from relaydesk.core.access.proxies import client_of
 from relaydesk.core.errors import Fault, FaultError
@@ -25,6 +26,8 @@ from relaydesk.surfaces.public.state import CALLER, CLIENT, HUB, REQUEST_ID, Han
 _log: Final = logging.getLogger(__name__)
 
 # The root only says that something is there: Ollama's command line looks for it without a key.
+# What clients ask to fill their pickers, some of them without a key whatever is set.
+_DISCOVERY: Final = frozenset({"/v1/models", "/api/tags", "/api/show", "/api/version", "/api/ps"})
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/health", "/v1/health", "/"})
 
 
@@ -53,6 +56,11 @@ async def with_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         return error_response(request, internal_fault(request[REQUEST_ID]))
 
 
+def is_discovery(path: str) -> bool:
+    """Whether a route tells what models there are, and nothing else."""
+    return path in _DISCOVERY or path.startswith("/v1/models/")
+
+
 @web.middleware
 async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let through only requests that carry a valid key (seed: Auth)."""
@@ -60,7 +68,10 @@ async def with_key(request: web.Request, handler: Handler) -> web.StreamResponse
         return await handler(request)
     candidates = presented(request.headers.items())
     in_path = request.get(PATH_KEY, "")
-    caller = request.app[HUB].authenticator.check(candidates, in_path)
+    hub = request.app[HUB]
+    caller = hub.authenticator.check(candidates, in_path)
+    if caller is None and hub.exposure.open_discovery and is_discovery(path_of(request)):
+        caller = NOBODY
     if caller is None:
         raise unauthorized([*candidates, in_path] if in_path else candidates)
     request[CALLER] = caller

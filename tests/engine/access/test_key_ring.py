@@ -110,6 +110,7 @@ async def test_settings_are_changed_one_by_one_and_limits_hold_at_once(rig: Rig)
         ({"expires_ms": "soon"}, "expires_ms"),
         ({"in_path": 1}, "in_path"),
         ({"colour": 1}, "colour"),
+        ({"in_path": True}, "models"),
     ],
 )
 async def test_settings_that_cannot_be(rig: Rig, settings: dict[str, Any], param: str) -> None:

@@ -176,7 +176,7 @@ async def test_named_keys_open_until_revoked_and_keys_for_paths_in_paths_only(tm
     await database.open()
     await made.ring._quotas.open()
     spec, secret = await made.ring.add("ann", {})
-    _, in_path = await made.ring.add("path", {"in_path": True})
+    _, in_path = await made.ring.add("path", {"in_path": True, "models": ["m"]})
     assert opened(made, secret) == "ann"
     assert opened(made, "wrong", secret, GIVEN) == "ann"
     assert opened(made, in_path, GIVEN) == "default"

@@ -199,7 +199,7 @@ async def test_a_mounted_hub_is_served_with_its_prefix_and_without(tmp_path: Pat
 
 
 async def test_a_key_made_for_paths_opens_there_and_nowhere_else(hub: ScriptedHub) -> None:
-    _, secret = await hub.ring.add("editor", {"in_path": True})
+    _, secret = await hub.ring.add("editor", {"in_path": True, "models": ["tiny"]})
     for path, status in (
         (f"/k/{secret}/v1/models", 200), (f"/k/{secret}/models/tiny", 200),
         (f"//k/{secret}//v1/v1/models/", 200),
@@ -219,3 +219,26 @@ async def test_a_key_made_for_paths_opens_there_and_nowhere_else(hub: ScriptedHu
             "POST", f"/k/{secret}/v1/chat/completions", {"Content-Length": "2", "Expect": "100-continue"}
         )
         assert (await client.reply()).status == 100
+
+
+async def test_models_may_be_listed_without_a_key_where_the_operator_says_so(tmp_path: Path) -> None:
+    routes = ("/v1/models", "/v1/models/tiny", "/api/tags", "/api/version", "/api/ps")
+    for opened in (True, False):
+        (tmp_path / str(opened)).mkdir()
+        exposure = Exposure(open_discovery=opened)
+        async with ScriptedHub(tmp_path / str(opened), exposure=exposure) as running:
+            await running.add("tiny")
+            for path in routes:
+                async with RawClient(running.port, None) as client:
+                    client.head("GET", path)
+                    assert (await client.reply()).status == (200 if opened else 401), path
+            async with RawClient(running.port, None) as client:
+                client.head("POST", "/v1/chat/completions", {"Content-Length": "0"})
+                assert (await client.reply()).status == 401
+
+
+async def test_a_url_with_a_key_in_it_is_not_passed_on(hub: ScriptedHub) -> None:
+    _, secret = await hub.ring.add("editor", {"in_path": True, "models": ["tiny"]})
+    async with RawClient(hub.port, None) as client:
+        client.head("GET", f"/k/{secret}/v1/models")
+        assert (await client.reply()).headers["referrer-policy"] == "no-referrer"
