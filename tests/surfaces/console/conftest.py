@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import textual.app
+import textual.pilot
+from textual._context import active_app
 
-from tests.surfaces.console.stage import Desk
+from tests.surfaces.console.stage import Desk, drained
 
 SCREENS = Path(__file__).with_name("screens")
 
@@ -24,6 +27,19 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def _waits_for_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys, clicks and pauses wait until everything is handled, not until the process is quiet."""
+
+    async def wait(_least_s: float = 0, _most_s: float = 1) -> None:
+        app = active_app.get()
+        if app.screen_stack:
+            await drained(app)
+
+    monkeypatch.setattr(textual.app, "wait_for_idle", wait)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", wait)
 
 
 @pytest_asyncio.fixture
