@@ -23,7 +23,6 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/core/gateway/completions/fields.py": "tests/core/gateway/completions/test_request.py",
     "relaydesk/core/gateway/decode.py": "tests/core/gateway/test_request.py",
     "relaydesk/core/gateway/fields.py": "tests/core/gateway/test_request.py",
-    "relaydesk/core/gateway/piece.py": "tests/core/gateway/test_chat_output.py",
     "relaydesk/core/gateway/output.py": "tests/core/gateway/test_chat_output.py",
     "relaydesk/core/gateway/work.py": "tests/core/gateway/test_chat.py",
     "relaydesk/core/gateway/schema/exclusive.py": "tests/core/gateway/schema/test_shapes.py",

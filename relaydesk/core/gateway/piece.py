@@ -1,7 +1,7 @@
 """One choice's stream as an engine sends it, taken apart: pieces for the client, facts for the account.
 
-A `Piece` holds JSON values as the engine wrote them; no front decodes text to pass it on. Both fronts and
-both forms (streamed, folded) start from here.
+A `Piece` holds JSON values as the engine wrote them, but for halves of characters; no front decodes text to
+pass it on. Both fronts and both forms (streamed, folded) start from here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from msgspec import Raw
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.decode import present
 from relaydesk.core.gateway.faults import engine_fault
+from relaydesk.core.gateway.json_text import joined
 from relaydesk.core.gateway.sse import DONE
+from relaydesk.core.gateway.surrogates import Surrogates, tagged, untagged
 from relaydesk.core.gateway.toolcalls import CallTracker
 from relaydesk.core.gateway.usage import Tally
 
@@ -65,10 +67,12 @@ _EMPTY: Final = b'""'
 class ChoiceStream:
     """Reads the events of one engine request, which has one choice."""
 
-    __slots__ = ("_calls", "done", "tally")
+    __slots__ = ("_calls", "_content", "_reasoning", "done", "tally")
 
     def __init__(self, call_prefix: str = "call") -> None:
         self._calls = CallTracker(call_prefix)
+        self._content = Surrogates()
+        self._reasoning = Surrogates()
         self.tally = Tally()
         self.done = False
 
@@ -83,14 +87,15 @@ class ChoiceStream:
             return None
         if kind == "error":
             raise _reported(data)
+        torn = False
         try:
             chunk = _CHUNK.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise PeerError("engine_failed", "the engine sent something that is no chunk") from None
+            chunk, torn = _torn(data), True
         if present(chunk.error):
             raise _reported(data)
         tally = self.tally
-        piece = self._piece(chunk.choices[0]) if chunk.choices else None
+        piece = self._piece(chunk.choices[0], torn) if chunk.choices else None
         if progress := bytes(chunk.prompt_progress):
             tally.take_progress(progress)
         if usage := bytes(chunk.usage):
@@ -108,7 +113,7 @@ class ChoiceStream:
         if self.tally.finish_reason is None:
             raise PeerError("engine_failed", "the engine stopped in the middle of the answer")
 
-    def _piece(self, choice: _Choice) -> Piece | None:
+    def _piece(self, choice: _Choice, torn: bool) -> Piece | None:
         tally = self.tally
         if choice.index != 0 or tally.finish_reason is not None:
             return None
@@ -123,7 +128,7 @@ class ChoiceStream:
             piece.refusal = _text(delta.refusal)
             calls = present(delta.tool_calls)
             if calls:
-                piece.calls = self._calls.read(calls)
+                piece.calls = self._calls.read(calls, torn=torn)
             if piece.content or piece.reasoning or piece.calls or piece.refusal:
                 tokens = 1
         elif text := _text(choice.text):
@@ -133,13 +138,54 @@ class ChoiceStream:
         if piece.logprobs and tokens:
             # Each entry is one token; its own alternatives are nested one level deeper.
             tokens = max(1, piece.logprobs.count(b'"top_logprobs"'))
-        if choice.finish_reason is not None:
-            tally.finish_reason = choice.finish_reason
-            piece.finish = msgspec.json.encode(choice.finish_reason)
-        if not (tokens or piece.logprobs or piece.finish):
-            return None
+        self._mend(piece, torn)
+        if choice.finish_reason:
+            self._finish(piece, choice.finish_reason)
         tally.take_piece(tokens)
-        return piece
+        return piece if says_something(piece) else None
+
+    def _mend(self, piece: Piece, torn: bool) -> None:
+        if torn:
+            piece.content, piece.reasoning = untagged(piece.content), untagged(piece.reasoning)
+            piece.refusal = _whole(untagged(piece.refusal))
+        if piece.content:
+            piece.content = self._content.read(piece.content)
+        if piece.reasoning:
+            piece.reasoning = self._reasoning.read(piece.reasoning)
+
+    def _finish(self, piece: Piece, reason: str) -> None:
+        """End the choice: with calls it ended because of them, whatever the engine calls that."""
+        if reason in ("stop", "tool_calls", "function_call"):
+            reason = "tool_calls" if self._calls.count else "stop"
+        self.tally.finish_reason = reason
+        piece.finish = msgspec.json.encode(reason)
+        if rest := self._content.end():
+            piece.content = joined([piece.content, rest]) if piece.content else rest
+        if rest := self._reasoning.end():
+            piece.reasoning = joined([piece.reasoning, rest]) if piece.reasoning else rest
+        if rest := self._calls.end():
+            piece.calls = piece.calls[:-1] + b"," + rest[1:] if piece.calls else rest
+
+
+def says_something(piece: Piece) -> bool:
+    """Whether a piece has anything for a client."""
+    return bool(
+        piece.content or piece.reasoning or piece.calls or piece.refusal or piece.logprobs or piece.finish
+    )
+
+
+def _whole(text: bytes) -> bytes:
+    """A text that comes in one piece, without halves of characters."""
+    surrogates = Surrogates()
+    return joined([each for each in (surrogates.read(text), surrogates.end()) if each]) if text else b""
+
+
+def _torn(data: bytes) -> _Chunk:
+    """A chunk that could not be read because a character in it is cut in two."""
+    try:
+        return _CHUNK.decode(tagged(data))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise PeerError("engine_failed", "the engine sent something that is no chunk") from None
 
 
 def _reported(data: bytes) -> PeerError:
