@@ -155,6 +155,15 @@ async def test_a_body_that_trickles_in_is_given_up(hub: ScriptedHub, monkeypatch
     assert hub.journal.requests_total == 0
 
 
+async def test_a_body_that_never_comes_is_given_up(hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_module, "GRACE_S", 0.2)
+    async with RawClient(hub.port, KEY) as client:
+        client.head("POST", CHAT, {"Content-Length": "1000"})
+        reply = await client.reply()
+    assert (reply.status, reply.code) == (408, "request_timeout")
+    assert "0 bytes" in reply.json["error"]["message"]
+
+
 async def drip(client: RawClient, chunked: bool) -> None:
     while True:
         client.chunk(b"x") if chunked else client.send(b"x")
