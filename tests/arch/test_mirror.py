@@ -18,6 +18,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/core/gateway/anthropic/schema.py": "tests/surfaces/public/test_openapi.py",
     "relaydesk/core/gateway/chat_schema.py": "tests/surfaces/public/test_openapi.py",
     "relaydesk/core/gateway/completions/schema.py": "tests/surfaces/public/test_openapi.py",
+    "relaydesk/core/gateway/embeddings/schema.py": "tests/surfaces/public/test_openapi.py",
     "relaydesk/core/gateway/ollama/schema.py": "tests/surfaces/public/test_openapi.py",
     "relaydesk/core/gateway/responses/schema.py": "tests/surfaces/public/test_openapi.py",
     "relaydesk/core/gateway/completions/fields.py": "tests/core/gateway/completions/test_request.py",

@@ -134,3 +134,12 @@ def tiny(**changes: object) -> bytes:
         else:
             metadata[key] = item
     return build(metadata, TENSORS)
+
+
+def with_numbers(data: bytes, numbers: Mapping[str, int]) -> bytes:
+    """A file with further metadata keys. What is put in is a multiple of any usual alignment long."""
+    added = b"".join(text(key) + struct.pack("<II", U32, number) for key, number in numbers.items())
+    filler = text("test.filler") + struct.pack("<I", STRING)
+    added += filler + text("x" * (-(len(added) + len(filler) + 8) % 4096))
+    (keys,) = struct.unpack_from("<Q", data, 16)
+    return data[:16] + struct.pack("<Q", keys + len(numbers) + 1) + added + data[24:]

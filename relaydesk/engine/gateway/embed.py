@@ -107,7 +107,7 @@ class Embedding:
             self._pool.check(self._runner)
             grant = await self._quotas.admit(self._key, Ask(prompt=self._request.bound, limit=0))
             async with self._pool.lease(self._runner, self._record, self._request.keep_alive_s) as lease:
-                vectors = await (self._near(lease, grant) if lease.extensions else self._far(lease))
+                vectors = await (self._near if lease.extensions else self._far)(lease, grant)
             result = EmbedResult(
                 self._request,
                 self._request.model or self._record.model,
@@ -130,8 +130,12 @@ class Embedding:
                 self._quotas.settle(self._key, grant, self._done, 0)
         return result
 
-    async def _far(self, lease: Lease) -> list[bytes]:
+    async def _far(self, lease: Lease, grant: Grant) -> list[bytes]:
         """All inputs at once: another server's own business is how."""
+        if not self._request.inputs:
+            return []
+        if grant.recount:
+            self._quotas.recount(self._key, grant, self._request.bound)
         async with lease.slots.slot(self._record.key):
             self._record.prefill()
             reply = await self._ask(lease, EMBED_PATH, far_body(lease.alias, self._request))
