@@ -27,14 +27,18 @@ _NUMBER: Final = re.compile(r"\d{1,12}")
 
 
 def context_fault(prompt_tokens: int | None, context: int | None, *, at_least: bool = False) -> Fault:
-    """The context is too small for the prompt, in the words by which clients recognise it."""
+    """The context is too small for the prompt, in all the words by which clients recognise it.
+
+    Some look for "maximum context length", some for "prompt is too long", some for "context window".
+    """
     if context is None:
-        sentence = "The prompt exceeds this model's maximum context length"
+        sentence = "The prompt is too long: it exceeds this model's maximum context length"
     else:
-        sentence = f"This model's maximum context length is {context} tokens"
+        sentence = f"The prompt is too long: this model's maximum context length is {context} tokens"
         if prompt_tokens is not None:
             count = f"at least {prompt_tokens}" if at_least else prompt_tokens
             sentence += f", but the prompt has {count} tokens"
+        sentence += ", which exceeds the context window"
     return Fault("context_length_exceeded", sentence, "shorten the messages", param="messages")
 
 

@@ -340,14 +340,18 @@ def _request_done(life: Life, now: float, keep_alive_s: int) -> Step:
 def _failed(life: Life, fault: Fault, now: float) -> Step:
     if life.state != "loading":
         return life, ()
+    failures = life.failures + 1
+    told = fault
+    if fault.code != "model_unavailable" and fault.retry_after is None:
+        # Asked again before the next start may be tried, it would only be refused again.
+        told = replace(fault, retry_after=max(1, -int(-backoff_s(failures) // 1)))
     effects: tuple[Effect, ...] = (StopEngine(life.run),)
     if life.waiting:
-        effects += (Refuse(life.waiting, fault),)
+        effects += (Refuse(life.waiting, told),)
     if fault.code == "model_unavailable":
         # No room: nothing was started and nothing is wrong with it.
         cold = replace(life, state="cold", since=now, waiting=0, progress=0.0, restarting=False, error=fault)
         return cold, effects[1:]
-    failures = life.failures + 1
     down = replace(
         life,
         state="unavailable",

@@ -207,4 +207,5 @@ class UrlEngine:
 
 def _failed(what: str, error: BaseException) -> PeerError:
     """No text of ``error``: it names hosts and ports, and this sentence reaches clients."""
-    return PeerError("engine_failed", f"the engine {what} ({type(error).__name__})", _AGAIN)
+    slow = ", having been silent for too long" if isinstance(error, TimeoutError) else ""
+    return PeerError("engine_failed", f"the engine {what}{slow}", _AGAIN)

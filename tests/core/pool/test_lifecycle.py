@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -148,7 +150,7 @@ def test_a_failed_load_keeps_the_useful_error_and_backs_off() -> None:
     line = Line()
     line(LoadRequested())
     line(LoadRequested())
-    assert line(Failed(1, BROKEN)) == (StopEngine(1), Refuse(2, BROKEN))
+    assert line(Failed(1, BROKEN)) == (StopEngine(1), Refuse(2, replace(BROKEN, retry_after=1)))
     assert (line.life.state, line.life.error) == ("unavailable", BROKEN)
     assert public_state(line.life) == "unavailable"
     (refused,) = line(LoadRequested(), after=0.5)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ async def test_a_failed_load_is_told_to_all_and_then_backs_off() -> None:
     for request in [rig.request(), rig.request()]:
         with pytest.raises(FaultError) as caught:
             await request
-        assert caught.value.fault == BROKEN.fault
+        assert caught.value.fault == replace(BROKEN.fault, retry_after=1)
     with pytest.raises(FaultError) as caught:
         await rig.request()
     assert caught.value.fault.retry_after == 1
