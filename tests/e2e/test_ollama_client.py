@@ -108,6 +108,18 @@ def test_stop_format_and_logprobs(client: ollama.Client) -> None:
     assert [len(each.top_logprobs or ()) for each in logged.logprobs] == [2, 2, 2]
 
 
+def test_vectors_are_the_same_on_every_route(hub: Hub, client: ollama.Client) -> None:
+    found = client.embed("tiny", ["red", "The sky is blue."])
+    theirs = openai(hub, "/v1/embeddings", input=["red", "The sky is blue."])
+    assert found.embeddings == [each["embedding"] for each in theirs["data"]]
+    assert found.prompt_eval_count == theirs["usage"]["prompt_tokens"]
+    assert client.embeddings("tiny", "red").embedding == pytest.approx(found.embeddings[0], abs=1e-5)
+    assert client.embed("tiny", "word " * 3000).prompt_eval_count == 1024
+    with pytest.raises(ollama.ResponseError, match="maximum context length is 1024") as caught:
+        client.embed("tiny", "word " * 3000, truncate=False)
+    assert caught.value.status_code == 400
+
+
 def test_lists_and_pages(client: ollama.Client) -> None:
     (model,) = client.list().models
     assert model.model == "tiny:latest"

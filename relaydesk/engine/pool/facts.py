@@ -21,19 +21,26 @@ def model_facts(pool: Pool, name: str, clock: Clock) -> Facts:
         entry.header,
         pool.registry.capabilities(entry.spec.name),
         pool.context(entry),
-        _loaded(pool.runner(entry.spec.name), clock.wall_ms()),
+        _loaded(pool, entry.spec.name, clock.wall_ms()),
     )
 
 
-def _loaded(runner: ModelRunner, now_ms: int) -> Loaded | None:
-    if runner.life.state != "warm" or runner.running is None:
+def _loaded(pool: Pool, name: str, now_ms: int) -> Loaded | None:
+    """The model's engines together: that which writes and that which embeds."""
+    warm = [runner for runner in pool.beside(name) if runner.life.state == "warm"]
+    if not warm:
         return None
-    ready = runner.running.ready
-    # Memory of the host that a GPU can reach is the host's.
-    vram = sum(
+    lefts = [runner.left_ms() for runner in warm]
+    left_ms = max(_MAX_MS if left is None else left for left in lefts)
+    return Loaded(pool.held_by(name), sum(map(_vram, warm)), now_ms + left_ms)
+
+
+def _vram(runner: ModelRunner) -> int:
+    """Bytes on GPUs. Memory of the host that a GPU can reach is the host's."""
+    ready = runner.running.ready if runner.running is not None else None
+    buffers = ready.buffers if ready is not None else ()
+    return sum(
         each.size_bytes
-        for each in (ready.buffers if ready is not None else ())
+        for each in buffers
         if not each.device.startswith("CPU") and not each.device.endswith("_Host")
     )
-    left_ms = runner.left_ms()
-    return Loaded(runner.held_bytes, vram, now_ms + (_MAX_MS if left_ms is None else left_ms))

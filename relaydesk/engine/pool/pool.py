@@ -102,6 +102,10 @@ class Pool:
         found = (self._runners.get(name), self._runners.get(name + EMBEDDER))
         return tuple(runner for runner in found if runner is not None)
 
+    def held_by(self, name: str) -> int:
+        """What one model holds in all, in bytes."""
+        return sum(runner.held_bytes for runner in self.beside(name)) - self._shared(name)
+
     def _shared(self, name: str) -> int:
         """Bytes that this engine and the other one of its model both count: the weights, mapped once."""
         return min(_weights(self._runners.get(name)), _weights(self._runners.get(_other(name))))

@@ -88,6 +88,10 @@ DESCRIBED: Final[dict[str, Described]] = {
         ollama.GENERATE_REQUEST,
         stream=_LINES,
     ),
+    "POST /api/embed": Described("Texts as vectors", ollama.EMBED_ANSWER, ollama.EMBED_REQUEST),
+    "POST /api/embeddings": Described(
+        "A text as a vector", ollama.EMBEDDINGS_ANSWER, ollama.EMBEDDINGS_REQUEST
+    ),
     "POST /api/pull": Described("Refused: the operator fetches models", None),
     "POST /api/copy": Described("Refused: the operator names models", None),
     "POST /api/create": Described("Refused: no models are made here", None),

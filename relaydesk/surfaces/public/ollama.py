@@ -19,6 +19,7 @@ from relaydesk.surfaces.public.body import read_body
 from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.middleware import error_response
 from relaydesk.surfaces.public.models import visible
+from relaydesk.surfaces.public.ollama_embed import embed, embeddings
 from relaydesk.surfaces.public.state import HUB, Handler
 
 _JSON: Final = "application/json"
@@ -68,6 +69,8 @@ def add_ollama(table: web.UrlDispatcher) -> None:
     table.add_post("/api/show", show)
     table.add_post("/api/chat", generation(chat_plan, "/api/chat"))
     table.add_post("/api/generate", generation(generate_plan, "/api/generate"))
+    table.add_post("/api/embed", embed)
+    table.add_post("/api/embeddings", embeddings)
     for (method, path), fault in REFUSED.items():
         table.add_route(method, path, _refusing(fault))
 
@@ -90,7 +93,7 @@ async def tags(request: web.Request) -> web.Response:
 
 async def ps(request: web.Request) -> web.Response:
     """The models that are loaded and that the key may use."""
-    names = [model.name for model in visible(request) if model.state == "warm"]
+    names = [model.name for model in visible(request)]
     return web.Response(body=ps_body(map(request.app[HUB].facts, names)), content_type=_JSON)
 
 

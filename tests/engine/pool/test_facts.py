@@ -32,6 +32,23 @@ async def test_a_model_that_is_loaded_and_when_it_leaves(hub: ScriptedHub) -> No
         model_facts(hub.pool, "nope", CLOCK)
 
 
+async def test_both_engines_of_a_model_count(hub: ScriptedHub) -> None:
+    await hub.add("tiny")
+    embedder = hub.registry.embedder("tiny")
+    await hub.warm(embedder)
+    alone = loaded(hub)
+    assert alone is not None
+    assert alone.bytes == hub.pool.held_bytes()
+    await hub.warm()
+    both = loaded(hub)
+    assert both is not None
+    assert both.bytes == hub.pool.held_bytes() > alone.bytes
+    hub.pool.runner(embedder).release(await hub.pool.runner(embedder).acquire(), -1)
+    longest = loaded(hub)
+    assert longest is not None
+    assert longest.expires_at_ms == CLOCK.wall_ms() + MAX_S * 1000
+
+
 async def test_for_ever_is_a_date_that_clients_can_hold(hub: ScriptedHub) -> None:
     await hub.add("tiny", keep_alive_s=-1)
     await hub.warm()

@@ -260,6 +260,7 @@ async def test_an_empty_hub_has_lists(empty: ScriptedHub) -> None:
 
 
 async def test_show_by_either_name_of_the_field(hub: ScriptedHub) -> None:
+    await hub.add("other")
     page = (await ask(hub, "/api/show", {"model": "tiny"}))[2]
     assert page == (await ask(hub, "/api/show", {"name": "tiny:latest", "verbose": True}))[2]
     assert page["model_info"]["general.architecture"] == "llama"

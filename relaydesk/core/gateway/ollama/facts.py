@@ -17,7 +17,6 @@ from relaydesk.core.text import safe_text
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _TYPE_NUMBERS: Final = {label: number for number, label in FILE_TYPES.items()}
-_POOLED: Final = ("mean", "cls", "last", "rank")
 _UNKNOWN: Final = "unknown"
 _NOTHING: Final = safe_text("")
 _NO_FILE: Final = GgufHeader(0, _NOTHING, _NOTHING, _NOTHING, file_type="", file_bytes=0)
@@ -101,8 +100,8 @@ def _digest(spec: ModelSpec, file: GgufHeader) -> str:
 
 def _capabilities(file: GgufHeader, capabilities: Capabilities) -> tuple[str, ...]:
     """In Ollama's words. A model that only embeds completes nothing."""
-    if file.pooling in _POOLED or not file.causal:
-        return ("embedding",)
+    if not capabilities.completion:
+        return ("embedding",) if capabilities.embedding else ()
     known = file is not _NO_FILE
     can = {
         "completion": True,

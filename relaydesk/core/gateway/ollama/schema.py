@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from relaydesk.core.gateway.chat_schema import OBJECT, STOP
+from relaydesk.core.gateway.embeddings.request import MAX_DIMENSIONS
 from relaydesk.core.gateway.json_schema import (
     NULL,
     TEXT,
@@ -17,6 +18,7 @@ from relaydesk.core.gateway.json_schema import (
     of_envelope,
     shape,
 )
+from relaydesk.core.gateway.ollama.embed import Embed, Embeddings
 from relaydesk.core.gateway.ollama.options import Options
 from relaydesk.core.gateway.ollama.request import LEVELS, Common
 
@@ -61,6 +63,23 @@ _LINE: Final = {"model": TEXT, "created_at": TEXT, "done": {"type": "boolean"}}
 _END: Final = {"done_reason": TEXT, **_TIMES}
 CHAT_ANSWER: Final = shape({**_LINE, "message": shape({"role": literal("assistant"), "content": TEXT})}, _END)
 GENERATE_ANSWER: Final = shape({**_LINE, "response": TEXT}, _END)
+
+_OF_BOTH: Final = {name: _COMMON["properties"][name] for name in ("options", "keep_alive")}
+EMBED_REQUEST: Final = of_envelope(
+    Embed, {**_OF_BOTH, "input": either(TEXT, listed(TEXT))}, ranges={"dimensions": (1, MAX_DIMENSIONS)}
+)
+EMBEDDINGS_REQUEST: Final = of_envelope(Embeddings, {**_OF_BOTH, "prompt": TEXT})
+_VECTOR: Final = listed({"type": "number"})
+EMBED_ANSWER: Final = shape(
+    {
+        "model": TEXT,
+        "embeddings": listed(_VECTOR),
+        "total_duration": WHOLE,
+        "load_duration": WHOLE,
+        "prompt_eval_count": WHOLE,
+    }
+)
+EMBEDDINGS_ANSWER: Final = shape({"embedding": _VECTOR})
 
 _DETAILS: Final = shape(
     {

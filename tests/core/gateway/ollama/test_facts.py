@@ -73,8 +73,9 @@ def test_capabilities_in_ollamas_words() -> None:
     assert facts().capabilities == ("completion",)
     everything = Capabilities(tools=True, images=True, thinking=True, infill=True)
     assert facts(can=everything).capabilities == ("completion", "tools", "insert", "vision", "thinking")
-    assert facts(header=replace(HEADER, pooling="mean"), can=everything).capabilities == ("embedding",)
-    assert facts(header=replace(HEADER, causal=False)).capabilities == ("embedding",)
+    only = msgspec.structs.replace(everything, completion=False, embedding=True)
+    assert facts(can=only).capabilities == ("embedding",)
+    assert facts(can=Capabilities(completion=False)).capabilities == ()
 
 
 def test_a_far_server_promises_no_more_than_is_known() -> None:

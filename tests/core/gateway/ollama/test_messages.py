@@ -113,6 +113,13 @@ def test_ids_of_the_client_are_kept_and_calls_of_two_turns_are_told_apart() -> N
     assert found[4]["tool_calls"][0]["id"] == found[5]["tool_call_id"] != found[3]["tool_call_id"]
 
 
+def test_a_result_is_never_that_of_a_call_before_the_last_ones() -> None:
+    calling = {"role": "assistant", "tool_calls": [call("f")]}
+    found = translated(calling, {"role": "user"}, calling, {"role": "tool", "tool_name": "f"})
+    assert found[3]["tool_call_id"] == found[2]["tool_calls"][0]["id"]
+    assert "tool_call_id" not in translated(calling, calling, *[{"role": "tool", "tool_name": "f"}] * 2)[3]
+
+
 @pytest.mark.parametrize(
     ("message", "field"),
     [
