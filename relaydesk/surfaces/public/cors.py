@@ -8,7 +8,8 @@ from aiohttp import hdrs, web
 
 from relaydesk.core.access.cors import preflight, shared
 from relaydesk.core.access.rate_headers import rate_headers
-from relaydesk.surfaces.public.routing import PATH_KEY
+from relaydesk.core.gateway.dialect import dialect_of
+from relaydesk.surfaces.public.routing import PATH_KEY, path_of
 from relaydesk.surfaces.public.state import CALLER, HUB, REQUEST_ID, Handler
 
 _PRIVATE_NETWORK: Final = "Access-Control-Request-Private-Network"
@@ -44,6 +45,8 @@ async def mark(request: web.Request, response: web.StreamResponse) -> None:
     """What every answer carries, also streams and errors: its id, who may read it, how its key stands."""
     if identity := request.get(REQUEST_ID):
         response.headers["x-request-id"] = identity
+        if dialect_of(path_of(request)) == "anthropic":
+            response.headers["request-id"] = identity
     if request.get(PATH_KEY):
         # The URL is the secret: a page that it opens must not pass it on.
         response.headers["Referrer-Policy"] = "no-referrer"

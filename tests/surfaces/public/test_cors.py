@@ -133,3 +133,13 @@ async def test_the_setting_adds_origins(open_hub: ScriptedHub) -> None:
         reply = await ask(open_hub, "OPTIONS", CHAT, asks(origin))
         assert (reply.status == 204) is allowed
         assert reply.headers.get("access-control-allow-origin") == (origin if allowed else None)
+
+
+async def test_each_dialect_finds_the_requests_id_where_it_looks(hub: ScriptedHub) -> None:
+    for path, names in (
+        ("/v1/messages", {"x-request-id", "request-id"}),
+        ("/v1/chat/completions", {"x-request-id"}),
+    ):
+        async with hub.session.post(hub.url + path, data=b"{", headers={"x-request-id": "mine"}) as reply:
+            found = {name.lower() for name, value in reply.headers.items() if value == "mine"}
+            assert found == names
