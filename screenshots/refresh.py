@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from rich.cells import cell_len
 
 HERE: Final = Path(__file__).resolve().parent
 RECORDING: Final = HERE.parent / "tests" / "recordings" / "demo.jsonl"
@@ -36,6 +39,9 @@ from relaydesk.surfaces.console.session import Session  # noqa: E402
 
 SIZES: Final = ((120, 36), (80, 24))
 PNG_WIDTH: Final = {120: 1320, 80: 960}
+# Rich's export: how wide a cell is, and a text of the screen, which begins at a cell.
+CELL: Final = 12.2
+_TEXT: Final = re.compile(r'(<text [^>]*?)x="([\d.]+)"([^>]*? textLength=[^>]*>)([^<]*)</text>')
 # What would change a picture without any change of the console.
 SURROUNDINGS: Final = ("NO_COLOR", "COLORTERM", "TEXTUAL", "TEXTUAL_THEME", "TEXTUAL_FILTERS")
 
@@ -168,13 +174,27 @@ def write(pictures: dict[str, str]) -> int:
     for name, svg in pictures.items():
         (HERE / name).write_text(svg, encoding="utf-8")
         if rsvg is not None:
-            # Without this the renderer drops the blanks that texts begin with.
-            kept = svg.replace("<text ", '<text xml:space="preserve" ').encode()
             width = str(PNG_WIDTH[int(name.rsplit("-", 1)[1].split("x")[0])])
             target = str((HERE / name).with_suffix(".png"))
-            subprocess.run([rsvg, "-w", width, "-o", target], input=kept, check=True)
+            subprocess.run([rsvg, "-w", width, "-o", target], input=in_cells(svg).encode(), check=True)
     sys.stdout.write(f"{len(pictures)} pictures{'' if rsvg else '; no PNG: rsvg-convert is not installed'}\n")
     return 0
+
+
+def in_cells(svg: str) -> str:
+    """The same picture with a place for each character: the renderer knows no ``textLength``, and its font
+    is not as wide as the one the picture was made for."""
+
+    def placed(found: re.Match[str]) -> str:
+        x, text = float(found[2]), html.unescape(found[4])
+        spans = []
+        for char in text:
+            if not char.isspace():
+                spans.append(f'<tspan x="{x:.1f}">{html.escape(char)}</tspan>')
+            x += CELL * cell_len(char)
+        return f"{found[1]}{found[3]}{''.join(spans)}</text>"
+
+    return _TEXT.sub(placed, svg)
 
 
 def compare(pictures: dict[str, str]) -> int:

@@ -53,6 +53,18 @@ def of_size(done: float, total: float) -> str:
     return f"{part} of {whole} {unit}"
 
 
+def count(value: int) -> str:
+    """A count in few cells: ``40.2 k``."""
+    if value < 10_000:
+        return str(value)
+    return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1_000_000:.1f} M"
+
+
+def some(value: int, noun: str) -> str:
+    """``1 token``, ``40.2 k tokens``."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def plural(count: int, noun: str) -> str:
     """``1 request in flight``, ``2 requests in flight``, ``3 loaded models``."""
     head, _, tail = noun.partition(" in ")

@@ -15,7 +15,11 @@ from relaydesk.surfaces.console.widgets.cells import width as cells
 
 Line = tuple[Piece, ...]
 
-_INLINE: Final = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\[([^\]]+)\]\([^)]*\)")
+_INLINE: Final = re.compile(
+    r"`([^`]+)`|\*\*(.+?)\*\*|(?<!\w)\*([^\s*](?:[^*]*[^\s*])?)\*(?!\w)|\[([^\]]+)\]\([^)]*\)"
+)
+# Emphasis is strong too: terminals that draw italics are few.
+_TONES: Final = ("accent", "strong", "strong", "")
 _ITEM: Final = re.compile(r"( *)(?:[*+-]|(\d+)\.) +(.*)")
 _HEADING: Final = re.compile(r"(#{1,6}) +(.*)")
 
@@ -131,7 +135,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     at = 0
     for found in _INLINE.finditer(text):
         yield text[at : found.start()], ""
-        yield (found[1] or found[2] or found[3]), "accent" if found[1] else "strong" if found[2] else ""
+        yield next((text, tone) for text, tone in zip(found.groups(), _TONES, strict=True) if text)
         at = found.end()
     yield text[at:], ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relaydesk.core.view.amounts import duration, mib, millis, of_size, plural, rate, size
+from relaydesk.core.view.amounts import count, duration, mib, millis, of_size, plural, rate, size, some
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,13 @@ def test_amounts() -> None:
         "1 alert",
         "2 requests in flight",
         "0 loaded models",
+    ]
+
+
+def test_counts_in_few_cells() -> None:
+    assert [count(value) for value in (0, 9_999, 40_213, 3_456_789)] == ["0", "9999", "40.2 k", "3.5 M"]
+    assert [some(1, "token"), some(0, "token"), some(40_213, "token")] == [
+        "1 token",
+        "0 tokens",
+        "40.2 k tokens",
     ]

@@ -32,6 +32,9 @@ def test_tones_and_what_stands_together() -> None:
     (line,) = lines("press `f`, or see [the page](x.md)", 60)
     assert Piece("f", "accent") in line
     assert "".join(piece.text for piece in line) == "press f, or see the page"
+    (line,) = lines("not *so fast*: 2 * 3 * 4 is 2*3*4, **and** *x*", 60)
+    assert "".join(piece.text for piece in line) == "not so fast: 2 * 3 * 4 is 2*3*4, and x"
+    assert [piece.text for piece in line if piece.tone == "strong"] == ["so", "fast", "and", "x"]
 
 
 @settings(max_examples=150, deadline=None)

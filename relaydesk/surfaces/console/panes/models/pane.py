@@ -25,6 +25,7 @@ from relaydesk.core.errors import FaultError, LocalError
 from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.amounts import plural
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import FaultView, ModelsView, ModelView
 from relaydesk.surfaces.console.action import LIST, Action
@@ -142,7 +143,7 @@ class ModelsPane(Pane):
     def loss(self, action: Action) -> str:
         model = self._selected
         if action.id == "models.remove" and model is not None and model.in_flight:
-            return f"{action.danger}; it has {model.in_flight} requests under way"
+            return f"{action.danger}; it has {plural(model.in_flight, 'request')} under way"
         return action.danger
 
     # The fit report of the model that is looked at.

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from relaydesk.core.view.amounts import duration, mib, plural, rate
+from relaydesk.core.view.amounts import duration, mib, plural, rate, some
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import Alert, MemoryView, MetaView, ModelsView, ModelView
 from relaydesk.surfaces.console.panes.keys.present import age
@@ -105,8 +105,8 @@ def _clients(view: NodeView, most: int) -> tuple[Line, ...]:
         lines.append((Span("nobody asks", "dim"),))
     health = view.health.value
     if health is not None:
-        lines.append((Span(f"{count(health.requests_total)} requests", "dim"),))
-        lines.append((Span(f"{count(health.tokens_total)} tokens", "dim"),))
+        lines.append((Span(some(health.requests_total, "request"), "dim"),))
+        lines.append((Span(some(health.tokens_total, "token"), "dim"),))
     return tuple(lines)
 
 
@@ -189,13 +189,6 @@ def _model(model: ModelView, name: int, words: tuple[str, str]) -> Line:
     slots, queued = words
     waiting = (Span(f" +{model.queued}{queued}", "warn"),) if model.queued else ()
     return (*head, Span("  "), Span(f"{model.in_flight}", "strong"), Span(f"/{model.slots}{slots}"), *waiting)
-
-
-def count(value: int) -> str:
-    """A count in few cells: ``40.2 k``."""
-    if value < 10_000:
-        return str(value)
-    return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1_000_000:.1f} M"
 
 
 # The rate.

@@ -126,12 +126,3 @@ def test_nothing_is_wider_than_the_screen(values: dict[str, Any], width: int, he
     lines = present.picture(view_of(values), values["models"], (1.0, None, 3.0), NOW_MS, width, height)
     # A widget cuts names; what stands in boxes and sentences must fit by itself.
     assert all(line_width(line) <= width for line in lines if line and line[0].text[:1] in "╭│╰▲✗")
-
-
-def test_counts_are_short() -> None:
-    assert [present.count(value) for value in (0, 9_999, 40_213, 3_456_789)] == [
-        "0",
-        "9999",
-        "40.2 k",
-        "3.5 M",
-    ]
