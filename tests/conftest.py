@@ -68,6 +68,7 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
         "XDG_CONFIG_HOME",
         "STATE_DIRECTORY",
         "RUNTIME_DIRECTORY",
+        "CREDENTIALS_DIRECTORY",
         "JOURNAL_STREAM",
     ):
         monkeypatch.delenv(name, raising=False)

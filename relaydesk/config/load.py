@@ -19,6 +19,7 @@ from relaydesk.core.text import safe_text
 
 FILE_SUFFIX: Final = "_file"
 DEFAULT_ORIGIN: Final = "default"
+_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 # Read by this module and its callers, but no setting of the node.
 _OTHER_VARIABLES: Final = frozenset({"RELAY_CONFIG", "RELAY_DEBUG"})
 
@@ -63,7 +64,12 @@ def load(
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for setting in SETTINGS:
-        given = _from_flag(setting, flags or {}) or _from_env(setting, env) or _from_toml(setting, toml)
+        given = (
+            _from_flag(setting, flags or {})
+            or _from_env(setting, env)
+            or _from_credential(setting, env)
+            or _from_toml(setting, toml)
+        )
         origins[setting.key] = given.origin if given else DEFAULT_ORIGIN
         if given is not None:
             values[setting.key] = _read(setting, given)
@@ -94,6 +100,18 @@ def _from_env(setting: Setting, env: Mapping[str, str]) -> _Given | None:
         name = f"{setting.name}_FILE"
         return _Given(twin, f"environment {name}", name, os.getcwd(), is_file=True)
     return _Given(plain, f"environment {setting.name}", setting.name, os.getcwd()) if plain else None
+
+
+def _from_credential(setting: Setting, env: Mapping[str, str]) -> _Given | None:
+    """A credential of systemd (``LoadCredential=api-key:…``): a file that only this service can read."""
+    directory = env.get(_CREDENTIALS)
+    if not (setting.secret and directory):
+        return None
+    path = os.path.join(directory, setting.key.replace("_", "-"))
+    if not os.path.lexists(path):
+        return None
+    name = f"credential {os.path.basename(path)}"
+    return _Given(path, f"systemd {name}", name, os.getcwd(), is_file=True)
 
 
 def _from_toml(setting: Setting, toml: TomlFile | None) -> _Given | None:
@@ -133,7 +151,10 @@ def _toml_text(setting: Setting, key: str, toml: TomlFile, *, is_file: bool) -> 
 def _read(setting: Setting, given: _Given) -> Any:
     text = given.text
     if given.is_file:
-        text = read_secret_file(Path(os.path.join(given.base, Path(text).expanduser())), setting.name)
+        path = Path(os.path.join(given.base, Path(text).expanduser()))
+        text = read_secret_file(
+            path, given.name if given.name.startswith("credential") else setting.name + "_FILE"
+        )
     try:
         return kinds.resolve(setting.kind.parse(text.strip() if not setting.secret else text), given.base)
     except ValueError as exc:

@@ -98,7 +98,11 @@ class Settings:
         "The default key, used as it is and never stored; without it one is made.",
         secret=True,
     )
-    secrets: str = row(kinds.choice("file"), "file", "Where secrets are kept.")
+    secrets: str = row(
+        kinds.choice("file", "keyring"),
+        "file",
+        "Where secrets are kept: files in the state directory, or the system's keyring; a change moves them.",
+    )
     socket: Path | None = row(
         kinds.path(), "", "Control socket; usually `control.sock` in the state directory."
     )

@@ -14,13 +14,12 @@ _MAX_BYTES: Final = 64 * 1024
 _CONTAINER_SECRETS: Final = "/run/secrets/"
 
 
-def read_secret_file(path: Path, setting: str) -> str:
-    """The text of a secret's file without its last line end.
+def read_secret_file(path: Path, name: str) -> str:
+    """The text of a secret's file without its last line end; ``name`` is what named it.
 
     Raises `LocalError` ``bad_setting`` for a file that is missing, empty, no text, too large, or readable
     by every local user. The group may read: service managers hand out credentials with mode 0440.
     """
-    name = f"{setting}_FILE"
     try:
         with open(path, "rb", opener=open_regular) as file:
             mode = os.fstat(file.fileno()).st_mode

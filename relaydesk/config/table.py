@@ -21,7 +21,8 @@ A value comes from the first of these that has it: a flag, the environment, `rel
 - A relative path starts at the file's directory in the file, at the working directory elsewhere.
 - A variable that is set but empty counts as not set. An unknown `RELAY_…` variable is a warning.
 - A secret can also come from a file: `RELAY_API_KEY_FILE`, or `api_key_file` in `relaydesk.toml`. Giving
-  both refuses to start, as does a file that every local user can read.
+  both refuses to start, as does a file that every local user can read. A credential of systemd
+  (`LoadCredential=api-key:/etc/relaydesk/api-key`) is taken where the environment has neither.
 - *reload* says that `SIGHUP` applies a new value; the others wait for a restart.
 
 | name | default | given as | reload | what it does |

@@ -56,7 +56,7 @@ from relaydesk.store.lock import StateLock
 from relaydesk.store.measured import MeasuredRepo
 from relaydesk.store.meta import KEY_SHOWN, NODE_ID, MetaRepo
 from relaydesk.store.models import ModelsRepo
-from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.secret_store import SecretStore
 
 _log: Final = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class Node:
             placement_of=self._placement_of,
         )
         self.journal = Journal(clock, self.bus, self.access.audit.ended)
-        self._secrets = FileSecrets(paths.state)
+        self._secrets = SecretStore(paths.state, loaded.settings.secrets, rng)
         self._jobs = JobBoard(clock, rng, self.bus)
         self._pulls = PullService(paths.models, clock, environ=environ)
         self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)

@@ -26,8 +26,8 @@ class UnitOptions:
     """What the unit depends on.
 
     ``command`` is the program with its arguments, ``drain_s`` `RELAY_DRAIN_TIMEOUT`, ``port`` the port of
-    `RELAY_LISTEN`, ``acme_port`` that of `RELAY_ACME_HTTP_LISTEN` where it is used, ``groups`` those of `GPU_GROUPS` that this machine has: a unit that names another does
-    not start.
+    `RELAY_LISTEN`, ``acme_port`` that of `RELAY_ACME_HTTP_LISTEN` where it is used, ``groups`` those of
+    `GPU_GROUPS` that this machine has: a unit that names another does not start.
     """
 
     command: Sequence[str]
@@ -138,8 +138,7 @@ _IDENTITY: Final = (
     "EnvironmentFile=-/etc/relaydesk/relaydesk.env",
     "Environment=XDG_CONFIG_HOME=/etc HOME=%S/relaydesk XDG_CACHE_HOME=%C/relaydesk",
     "# An API key of your own, which nothing else on this machine can read:",
-    "#LoadCredential=api_key:/etc/relaydesk/api_key",
-    "#Environment=RELAY_API_KEY_FILE=%d/api_key",
+    "#LoadCredential=api-key:/etc/relaydesk/api-key",
 )
 
 _USER_SANDBOX: Final = (

@@ -1,4 +1,4 @@
-"""Secrets as files of their own."""
+"""Secrets as files of their own, and what every place for secrets can do."""
 
 from __future__ import annotations
 
@@ -6,13 +6,38 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from relaydesk.core.errors import EnvError, LocalError
 from relaydesk.store.files import atomic_write, file_error, private_dir, sweep_temp, sync_dir
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MAX_BYTES: Final = 64 * 1024
+
+
+class Secrets(Protocol):
+    """Named secrets. Calls block: run them off the loop. Errors are ``secret_failed``, without a secret."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, for people."""
+        ...
+
+    def get(self, name: str) -> str | None:
+        """The secret, or None where there is none."""
+        ...
+
+    def put(self, name: str, secret: str) -> None:
+        """Store a secret."""
+        ...
+
+    def rotate(self, name: str, secret: str) -> str | None:
+        """Replace a secret and give back the one that it was."""
+        ...
+
+    def remove(self, name: str) -> bool:
+        """Delete a secret; false where there was none."""
+        ...
 
 
 class FileSecrets:
@@ -22,6 +47,8 @@ class FileSecrets:
     with the next step and never counts as absent, so that nobody makes a new one in its place. Errors are
     `EnvError` ``secret_failed``; no message holds a secret's text.
     """
+
+    place: Final = "state directory"
 
     def __init__(self, state_dir: Path) -> None:
         self.directory = state_dir / "secrets"
@@ -41,6 +68,16 @@ class FileSecrets:
         if not _NAME.fullmatch(name):
             raise LocalError("invalid_request", "a secret's name has 1 to 64 of a-z 0-9 _ -", param="name")
         return self.directory / name
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all secrets. Files that are none of ours are passed over."""
+        try:
+            found = sorted(path.name for path in self.directory.iterdir())
+        except FileNotFoundError:
+            return ()
+        except OSError as exc:
+            raise file_error(exc, "list", self.directory, "secret_failed") from exc
+        return tuple(name for name in found if _NAME.fullmatch(name))
 
     def get(self, name: str) -> str | None:
         """The secret without its last line end, or None where there is none."""

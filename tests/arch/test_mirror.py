@@ -62,6 +62,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/engine/tls/files.py": "tests/engine/tls/test_authority.py",
     "relaydesk/engine/tls/leaf.py": "tests/engine/tls/test_clients.py",
     "relaydesk/node_api.py": "tests/contract/test_node_api.py",
+    "relaydesk/store/keyring_secrets.py": "tests/store/test_secret_store.py",
     "relaydesk/surfaces/cli/follow.py": "tests/surfaces/cli/model/test_jobs.py",
     "relaydesk/core/gateway/incoming.py": "tests/surfaces/public/test_quotas.py",
     "relaydesk/engine/gateway/books.py": "tests/surfaces/public/test_quotas.py",

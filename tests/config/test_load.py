@@ -112,7 +112,7 @@ def test_toml_types(toml: Path) -> None:
         ("RELAY_MAX_BODY_MB", "0", "from 1 to 1024"),
         ("RELAY_TLS_DOMAIN", "192.168.1.5", "hub.example.org"),
         ("RELAY_ACME_DIRECTORY", "http://acme.test/dir", "https://"),
-        ("RELAY_SECRETS", "keyring", "file"),
+        ("RELAY_SECRETS", "vault", "file or keyring"),
     ],
 )
 def test_a_malformed_value_names_variable_value_and_what_is_allowed(
@@ -311,3 +311,55 @@ def test_domains_are_read() -> None:
     settings = load(env).settings
     assert settings.tls_domain == ("hub.example.org", "*.xn--bcher-kva.example")
     assert settings.acme_directory.startswith("https://acme-v02.api.letsencrypt.org/")
+
+
+@pytest.fixture
+def credentials(tmp_path: Path) -> dict[str, str]:
+    """What systemd gives a service with ``LoadCredential=api-key:…``."""
+    directory = tmp_path / "credentials"
+    directory.mkdir()
+    (directory / "api-key").write_text("from-systemd\n")
+    (directory / "api-key").chmod(0o400)
+    return {"HOME": "/nowhere", "CREDENTIALS_DIRECTORY": str(directory)}
+
+
+def test_a_credential_of_systemd_is_the_key(credentials: dict[str, str]) -> None:
+    loaded = load(credentials)
+    assert loaded.settings.api_key == "from-systemd"
+    assert loaded.origins["api_key"] == "systemd credential api-key"
+    assert loaded.warnings == ()
+
+
+def test_the_environment_comes_before_a_credential_and_the_file_after_it(
+    credentials: dict[str, str], tmp_path: Path
+) -> None:
+    assert load(credentials | {"RELAY_API_KEY": "nearer"}).settings.api_key == "nearer"
+    toml = tmp_path / "relaydesk.toml"
+    toml.write_text('api_key = "farther"\n')
+    toml.chmod(0o600)
+    assert load(credentials, config=toml).settings.api_key == "from-systemd"
+
+
+def test_a_directory_without_the_credential_gives_none(credentials: dict[str, str]) -> None:
+    (Path(credentials["CREDENTIALS_DIRECTORY"]) / "api-key").unlink()
+    assert load(credentials).settings.api_key == ""
+    assert load(credentials | {"CREDENTIALS_DIRECTORY": ""}).settings.api_key == ""
+
+
+@pytest.mark.parametrize("spoil", ["empty", "spaces", "directory", "link", "mode"])
+def test_a_credential_that_cannot_be_used_is_no_absent_one(credentials: dict[str, str], spoil: str) -> None:
+    path = Path(credentials["CREDENTIALS_DIRECTORY"]) / "api-key"
+    path.chmod(0o600)
+    if spoil in ("directory", "link"):
+        path.unlink()
+    if spoil == "directory":
+        path.mkdir()
+    elif spoil == "link":
+        path.symlink_to("/nowhere/else")
+    elif spoil == "mode":
+        path.chmod(0o644)
+    else:
+        path.write_text("two words" if spoil == "spaces" else "")
+    fault = refusal(load, credentials)
+    assert "api-key" in fault.message
+    assert "two words" not in fault.sentence

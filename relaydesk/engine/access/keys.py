@@ -20,14 +20,14 @@ from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.view.sections import KeysView, KeyView
 from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.bus import Bus
-from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.secrets import Secrets
 
 
 class Authenticator:
     """Knows the default key and, by its ``ring``, the named ones."""
 
     def __init__(
-        self, key: DefaultKey, ring: KeyRing, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus
+        self, key: DefaultKey, ring: KeyRing, secrets: Secrets, clock: Clock, rng: Rng, bus: Bus
     ) -> None:
         self.ring = ring
         self._secrets = secrets
@@ -40,7 +40,7 @@ class Authenticator:
 
     @classmethod
     def open(
-        cls, given: str, ring: KeyRing, secrets: FileSecrets, clock: Clock, rng: Rng, bus: Bus
+        cls, given: str, ring: KeyRing, secrets: Secrets, clock: Clock, rng: Rng, bus: Bus
     ) -> Authenticator:
         """Use the given key, the stored one, or make, store and keep a new one.
 
@@ -105,7 +105,7 @@ class Authenticator:
 
     def view(self) -> KeysView:
         """The default key, then the named ones by name."""
-        source = "RELAY_API_KEY" if self._key.given else "state directory"
+        source = "RELAY_API_KEY" if self._key.given else self._secrets.place
         default = KeyView(DEFAULT_KEY, self._key.fingerprint, source, self._since_ms)
         return KeysView((default, *self.ring.views()))
 

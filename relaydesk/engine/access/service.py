@@ -19,7 +19,7 @@ from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.store.audit import AuditLog
 from relaydesk.store.db import Database, call_soon
 from relaydesk.store.keys import KeysRepo
-from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.secrets import Secrets
 from relaydesk.store.usage import UsageRepo
 from relaydesk.store.usage_log import UsageLog
 
@@ -53,7 +53,7 @@ class AccessService:
         self.ring = KeyRing(KeysRepo(database), self.quotas, clock, rng, bus)
         self.authenticator: Authenticator
 
-    async def open(self, given: str, secrets: FileSecrets) -> None:
+    async def open(self, given: str, secrets: Secrets) -> None:
         """Read keys and usage; ``given`` is the default key of a setting, empty for none.
 
         Raises `EnvError`: ``secret_failed``, ``storage_failed``.

@@ -37,7 +37,7 @@ from relaydesk.engine.pull.discover import discover
 from relaydesk.engine.pull.pulled import Progress, PulledModel
 from relaydesk.engine.pull.remove import remove_pulled
 from relaydesk.engine.pull.service import PullService
-from relaydesk.store.secrets import FileSecrets
+from relaydesk.store.secrets import Secrets
 
 _log: Final = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class ModelCommands:
         pool: Pool,
         pulls: PullService,
         jobs: JobBoard,
-        secrets: FileSecrets,
+        secrets: Secrets,
         model_dir: Path,
         clock: Clock,
         environ: Mapping[str, str],

@@ -56,11 +56,11 @@ def _shown(attach: Path | None) -> str:
 def _stored() -> str:
     """The key that the next start would use."""
     from relaydesk.core.access.default_key import SECRET_NAME
-    from relaydesk.store.secrets import FileSecrets
+    from relaydesk.store.secret_store import stored_secret
 
     settings = load_settings().settings
     state = resolve(settings).state
-    found = settings.api_key or FileSecrets(state).get(SECRET_NAME)
+    found = settings.api_key or stored_secret(state, SECRET_NAME)
     if not found:
         raise EnvError(
             "no_node",

@@ -60,7 +60,7 @@ def add(
         raise LocalError(
             "invalid_request", "--url-key-file belongs to a URL", f"{source} is a file: leave it out"
         )
-    key = read_secret_file(url_key_file, "URL_KEY") if url_key_file is not None else ""
+    key = read_secret_file(url_key_file, "URL_KEY_FILE") if url_key_file is not None else ""
     node = find_node(attach)
     outcome = node.call(AddModel(spec=spec, url_key=key), timeout=_ADD_S)
     found = answer(outcome.value or {}, Registered).name or spec.name
