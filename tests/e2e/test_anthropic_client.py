@@ -20,6 +20,7 @@ WEATHER: Any = {
     "name": "weather",
     "input_schema": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
 }
+WEATHER_ASKED: Any = [{"role": "user", "content": "What is the weather in Oslo?"}]
 EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 
 
@@ -103,6 +104,53 @@ def test_an_answer_that_has_begun_goes_on(api: anthropic.Anthropic) -> None:
     ]
     answer = api.messages.create(**ask(system="You count.", messages=messages))
     assert text_of(answer).strip().startswith("4")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_stop_sequence_that_ended_an_answer_is_named(
+    rig: ClientRig, api: anthropic.Anthropic, stream: bool
+) -> None:
+    messages: list[Any] = [
+        {"role": "user", "content": "Count from 1 to 9, with commas."},
+        {"role": "assistant", "content": "1, 2, 3,"},
+    ]
+    asked = ask(system="You count.", messages=messages, max_tokens=300, stop_sequences=["zzz", "5, 6"])
+    if stream:
+        with api.messages.stream(**asked) as running:
+            answer: Any = running.get_final_message()
+    else:
+        answer = api.messages.create(**asked)
+    assert (answer.stop_reason, answer.stop_sequence) == ("stop_sequence", "5, 6")
+    assert text_of(answer).strip() == "4,"
+    count = api.messages.count_tokens(model="tiny", system="You count.", messages=messages)
+    usage = answer.usage
+    assert usage.input_tokens + (usage.cache_read_input_tokens or 0) == count.input_tokens
+    # The engine goes on where it was not told to stop: it is left at once.
+    assert usage.output_tokens < 20
+    rig.hub.wait_for(lambda view: not view.requests.value.in_flight, 5)
+
+
+def test_a_far_server_is_told_of_stop_sequences(rig: ClientRig, api: anthropic.Anthropic) -> None:
+    answer = api.messages.create(**scripted("[hello]", stop_sequences=["zzz"]))
+    assert (text_of(answer), answer.stop_reason, answer.stop_sequence) == ("Hello there", "end_turn", None)
+    assert rig.server.bodies[-1]["stop"] == ["zzz"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "weather"}])
+def test_a_forced_call_of_a_model_that_knows_no_tools(
+    api: anthropic.Anthropic, choice: Any, stream: bool
+) -> None:
+    asked = ask(tools=[WEATHER], tool_choice=choice, max_tokens=100, messages=WEATHER_ASKED)
+    if stream:
+        with api.messages.stream(**asked) as running:
+            answer: Any = running.get_final_message()
+    else:
+        answer = api.messages.create(**asked)
+    assert answer.stop_reason == "tool_use"
+    (call,) = answer.content
+    assert (call.type, call.name) == ("tool_use", "weather")
+    assert set(call.input) == {"town"}
 
 
 def test_a_round_of_tools(api: anthropic.Anthropic) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -132,6 +133,22 @@ def test_a_round_of_tools(api: openai.OpenAI) -> None:
     ]
     answer = api.responses.create(model="scripted", input=conversation, tools=[WEATHER])
     assert answer.output_text == "Results: sun 0, sun 1"
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "weather"}])
+def test_a_forced_call_of_a_model_that_knows_no_tools(api: openai.OpenAI, choice: Any) -> None:
+    asked = ask(
+        input="What is the weather in Oslo?", tools=[WEATHER], tool_choice=choice, max_output_tokens=100
+    )
+    whole = api.responses.create(**asked)
+    events = checked(api.responses.create(**asked, stream=True))
+    for answer in (whole, events[-1].response):
+        assert answer.status == "completed"
+        (call,) = answer.output
+        assert (call.type, call.name) == ("function_call", "weather")
+        assert set(json.loads(call.arguments)) == {"town"}
+    done = [event for event in events if event.type == "response.function_call_arguments.done"]
+    assert [event.arguments for event in done] == [whole.output[0].arguments]
 
 
 class Shade(Enum):

@@ -65,9 +65,10 @@ class StopReader:
     """`Reader` of a choice that ends before the first stop text.
 
     The logprobs of a token go with its first character: where that is not said, neither are they.
+    ``matched`` is the stop text that ended it, empty where none has.
     """
 
-    __slots__ = ("_after", "_entries", "_finder", "_held", "_inner", "_said", "_stopped")
+    __slots__ = ("_after", "_entries", "_finder", "_held", "_inner", "_said", "_stopped", "matched")
 
     def __init__(self, inner: Reader, stops: Sequence[str]) -> None:
         self._inner = inner
@@ -77,6 +78,7 @@ class StopReader:
         self._entries: list[tuple[int, bytes]] = []  # logprobs held back, by where their text begins
         self._stopped = False
         self._after = 0
+        self.matched = ""
 
     @property
     def tally(self) -> Tally:
@@ -100,7 +102,8 @@ class StopReader:
         whole = self._held + text
         if found is not None:
             end, length = found
-            whole = whole[: len(self._held) + end - length]
+            end += len(self._held)
+            whole, self.matched = whole[: end - length], whole[end - length : end]
             self._stopped = True
             self.tally.finish_reason = "stop"
             piece.finish = b'"stop"'

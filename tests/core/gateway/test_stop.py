@@ -58,6 +58,16 @@ def test_stops(texts: list[str], stops: list[str], found: list[str]) -> None:
     assert said(read(texts, stops)) == found
 
 
+@pytest.mark.parametrize(
+    ("texts", "matched"), [(["one </", "a> two"], "</a>"), (["one STOP"], "STOP"), (["one STO"], "")]
+)
+def test_what_ended_it_is_known(texts: list[str], matched: str) -> None:
+    reader = StopReader(ChoiceStream(), ["</a>", "STOP"])
+    for text in texts:
+        reader.read(piece(text))
+    assert reader.matched == matched
+
+
 def test_the_choice_ends_with_the_stop_text_once() -> None:
     pieces = read(["a", "bX", "c", "d"], ["X"])
     assert [each.finish for each in pieces] == [b"", b'"stop"']

@@ -73,9 +73,8 @@ async def test_an_overflow_is_said_in_each_dialects_words(hub: ScriptedHub, stre
     status, _, body = await ask(hub, MESSAGES, stream=stream)
     error = json.loads(body)["error"]
     assert (status, error["type"]) == (400, "invalid_request_error")
-    assert error["message"].startswith(
-        "prompt is too long: This model's maximum context length is 512 tokens"
-    )
+    assert error["message"].count("prompt is too long") == 1
+    assert "maximum context length is 512 tokens" in error["message"]
 
 
 @pytest.mark.parametrize("path", ASKED)

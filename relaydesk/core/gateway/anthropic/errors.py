@@ -10,6 +10,7 @@ from relaydesk.core.gateway.errors import ErrorReply, reply_with
 from relaydesk.core.gateway.scrub import scrub
 from relaydesk.core.gateway.typed_event import typed_event
 
+_TOO_LONG: Final = "prompt is too long"
 _KINDS: Final = {
     401: "authentication_error",
     402: "billing_error",
@@ -45,6 +46,8 @@ def _kind(fault: Fault) -> str:
 
 
 def _sentence(fault: Fault) -> str:
-    """The words by which agents know that it is time to shorten a conversation come first."""
+    """The words by which agents know that it is time to shorten a conversation are among it."""
     sentence = scrub(fault.sentence)
-    return f"prompt is too long: {sentence}" if fault.code == "context_length_exceeded" else sentence
+    if fault.code != "context_length_exceeded" or _TOO_LONG in sentence:
+        return sentence
+    return f"{_TOO_LONG}: {sentence}"

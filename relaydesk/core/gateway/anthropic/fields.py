@@ -140,7 +140,7 @@ def thinking_of(raw: Raw) -> Thinking:
 
 
 def output_of(config: Raw, output_format: Raw) -> tuple[str | None, bytes, str]:
-    """The effort, and ``response_format`` of a chat, empty for plain text, with the name of its schema."""
+    """The effort, and ``response_format`` of a chat, empty for plain text, with what the client calls it."""
     given = decode(_OUTPUT, present(config) or b"{}", "output_config")
     for at, raw in (("output_config.format", given.format), ("output_format", output_format)):
         if data := present(raw):
@@ -151,7 +151,7 @@ def output_of(config: Raw, output_format: Raw) -> tuple[str | None, bytes, str]:
             if not schema:
                 raise invalid(f"{at}.schema", f"{at}.schema is missing")
             body = b'{"type":"json_schema","json_schema":{"schema":%b}}' % schema
-            return given.effort, body, f"{at}.schema"
+            return given.effort, body, at
     return given.effort, b"", ""
 
 

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from relaydesk.core.errors import Fault, PeerError
 from relaydesk.core.gateway.answer import Answer, Call
+from relaydesk.core.gateway.anthropic.ending import Ending
 from relaydesk.core.gateway.anthropic.errors import anthropic_error_event
 from relaydesk.core.gateway.call_deltas import CallSequence
 from relaydesk.core.gateway.decode import encode
@@ -49,16 +50,20 @@ _INPUT_DELTA: Final = b'"type":"input_json_delta","partial_json"'
 
 
 class MessagesOutput:
-    """`Output` of one message. Without ``thoughts`` nothing is said of what the model thinks."""
+    """`Output` of one message. Without ``thoughts`` nothing is said of what the model thinks.
+
+    ``ending`` is filled in by the reader.
+    """
 
     media_type: Final = "text/event-stream"
     heartbeat: Final = PING
 
-    def __init__(self, identity: Identity, *, thoughts: bool = True) -> None:
+    def __init__(self, identity: Identity, ending: Ending, *, thoughts: bool = True) -> None:
         self._head = b'{"id":"msg_%b","type":"message","role":"assistant","model":%b' % (
             identity.token.encode(),
             encode(identity.model),
         )
+        self._ending = ending
         self._thoughts = thoughts
         self._started = False
         self._open: _Kind | None = None
@@ -85,7 +90,7 @@ class MessagesOutput:
 
     def close(self, usage: Usage, spent: Spent) -> bytes:
         delta = b'{"type":"message_delta","delta":{%b},"usage":%b}' % (
-            _ending(self._finish, called=self._called),
+            self._ended(self._finish, called=self._called),
             _usage(usage),
         )
         return self._start() + self._stop() + typed_event(b"message_delta", delta) + _STOP
@@ -114,9 +119,16 @@ class MessagesOutput:
         return b'%b,"content":%b,%b,"usage":%b}' % (
             self._head,
             encode(blocks),
-            _ending(answer.finish, called=bool(answer.calls)),
+            self._ended(answer.finish, called=bool(answer.calls)),
             _usage(usage),
         )
+
+    def _ended(self, finish: bytes, *, called: bool) -> bytes:
+        """How the answer ended, as members."""
+        if matched := self._ending.matched:
+            return b'"stop_reason":"stop_sequence","stop_sequence":' + encode(matched)
+        reason = _REASONS.get(finish, b"tool_use" if called else b"end_turn")
+        return b'"stop_reason":"%b","stop_sequence":null' % reason
 
     def _start(self) -> bytes:
         """What opens a stream, the first time."""
@@ -153,12 +165,6 @@ class MessagesOutput:
         self._open = None
         payload = b'{"type":"content_block_stop","index":%d}' % self._index
         return typed_event(b"content_block_stop", payload)
-
-
-def _ending(finish: bytes, *, called: bool) -> bytes:
-    """How the answer ended, as members. Which text stopped it, no engine says."""
-    reason = _REASONS.get(finish, b"tool_use" if called else b"end_turn")
-    return b'"stop_reason":"%b","stop_sequence":null' % reason
 
 
 def _input(call: Call, *, cut: bool) -> Raw:

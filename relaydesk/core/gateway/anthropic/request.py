@@ -66,8 +66,9 @@ def _translated(envelope: Envelope) -> MessagesRequest:
     check_fields(envelope)
     names = FieldNames(_NAMES)
     thinking = thinking_of(envelope.thinking)
-    effort, response_format, schema_at = output_of(envelope.output_config, envelope.output_format)
-    names.add("response_format.json_schema.schema", schema_at)
+    effort, response_format, format_at = output_of(envelope.output_config, envelope.output_format)
+    names.add("response_format", format_at)
+    names.add("response_format.json_schema", format_at)
     choice, parallel = chat_choice(envelope.tool_choice)
     fields: dict[str, bytes] = {name: present(getattr(envelope, name)) for name in SAME}
     fields |= {

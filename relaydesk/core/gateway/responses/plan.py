@@ -7,6 +7,7 @@ from dataclasses import replace
 from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.chat import ChatWork
 from relaydesk.core.gateway.output import Identity
+from relaydesk.core.gateway.request import ChatRequest
 from relaydesk.core.gateway.responses.output import ResponsesOutput
 from relaydesk.core.gateway.responses.request import parse_responses
 from relaydesk.core.gateway.work import Plan
@@ -14,6 +15,9 @@ from relaydesk.core.gateway.work import Plan
 
 class ResponsesWork(ChatWork):
     """`Work` of a response: a chat whose messages came from ``input``."""
+
+    def _with(self, request: ChatRequest) -> ResponsesWork:
+        return ResponsesWork(request)
 
     def blamed(self, fault: Fault) -> Fault:
         return replace(fault, param="input") if fault.param == "messages" else fault

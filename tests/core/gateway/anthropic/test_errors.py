@@ -33,10 +33,16 @@ def test_a_fault_has_a_kind_and_a_sentence(code: str, status: int, kind: str) ->
     assert (reply.headers.get("x-should-retry") == "false") is not ERRORS[code].retry
 
 
-def test_a_prompt_that_is_too_long_says_so_first() -> None:
-    fault = Fault("context_length_exceeded", "This model's maximum context length is 5 tokens")
-    message = json.loads(anthropic_error_reply(fault).body)["error"]["message"]
-    assert message == "prompt is too long: This model's maximum context length is 5 tokens"
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("The context has 5 tokens", "prompt is too long: The context has 5 tokens"),
+        ("The prompt is too long for it", "The prompt is too long for it"),
+    ],
+)
+def test_a_prompt_that_is_too_long_says_so_once(said: str, told: str) -> None:
+    reply = anthropic_error_reply(Fault("context_length_exceeded", said))
+    assert json.loads(reply.body)["error"]["message"] == told
 
 
 def test_in_a_stream_it_is_an_event() -> None:

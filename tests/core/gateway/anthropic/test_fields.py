@@ -102,8 +102,8 @@ def test_another_way_to_think_is_refused() -> None:
     [
         ({}, None, ""),
         ({"output_config": {"effort": "low"}}, "low", ""),
-        ({"output_config": {"effort": "low", "format": FORMAT}}, "low", "output_config.format.schema"),
-        ({"output_format": FORMAT}, None, "output_format.schema"),
+        ({"output_config": {"effort": "low", "format": FORMAT}}, "low", "output_config.format"),
+        ({"output_format": FORMAT}, None, "output_format"),
     ],
 )
 def test_output(fields: Any, effort: str | None, at: str) -> None:

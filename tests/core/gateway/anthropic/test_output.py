@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relaydesk.core.errors import Fault, PeerError
+from relaydesk.core.gateway.anthropic.ending import Ending
 from relaydesk.core.gateway.anthropic.output import MessagesOutput
 from relaydesk.core.gateway.piece import Piece
 from relaydesk.core.gateway.usage import Usage
@@ -28,7 +29,7 @@ CALLING = [
 
 
 def output(**more: Any) -> MessagesOutput:
-    return MessagesOutput(ME, **more)
+    return MessagesOutput(ME, Ending(), **more)
 
 
 def follow(seen: list[Any]) -> Any:
@@ -129,6 +130,17 @@ def test_how_an_answer_ends(finish_reason: str, stop_reason: str) -> None:
     pieces = [content("a"), finish(finish_reason)]
     assert made.whole(output(), pieces)["stop_reason"] == stop_reason
     assert follow(made.streamed(output(), pieces))["stop_reason"] == stop_reason
+
+
+def test_the_stop_sequence_that_ended_it_is_named() -> None:
+    ending = Ending()
+    ending.matched = 'say "so"'
+    pieces = [content("a"), finish("stop")]
+    for message in (
+        made.whole(MessagesOutput(ME, ending), pieces),
+        follow(made.streamed(MessagesOutput(ME, ending), pieces)),
+    ):
+        assert (message["stop_reason"], message["stop_sequence"]) == ("stop_sequence", 'say "so"')
 
 
 def test_a_call_is_what_it_ended_with_whatever_the_engine_calls_it() -> None:

@@ -12,6 +12,7 @@ from relaydesk.core.gateway.anthropic.output import MessagesOutput
 from relaydesk.core.gateway.anthropic.plan import count_work, messages_plan
 from relaydesk.core.gateway.work import Capabilities, Plan
 from tests.support.pieces import ME, content, finish, reasoning, whole
+from tests.support.scripted_engine import piece
 
 HI = [{"role": "user", "content": "Hi"}]
 
@@ -24,8 +25,23 @@ def test_what_the_engine_is_asked() -> None:
     work = plan(model="m", system="Be brief.", stop_sequences=["x"], stream=True).work
     assert (work.model, work.stream, work.choices, work.path) == ("m", True, 1, "/v1/chat/completions")
     body = json.loads(work.body(0, alias="a", slot=0, cache_prompt=True, extensions=True))
-    assert (body["model"], body["max_tokens"], body["stop"]) == ("a", 5, ["x"])
+    assert (body["model"], body["max_tokens"]) == ("a", 5)
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize("extensions", [True, False])
+def test_an_engine_of_ours_is_not_told_of_stop_sequences(extensions: bool) -> None:
+    asked = plan(stop_sequences=["STOP"])
+    work = asked.work.limited(3)
+    reader = work.reader(0, "call")
+    body = json.loads(work.body(0, alias="a", slot=0, cache_prompt=True, extensions=extensions))
+    assert body.get("stop") == (None if extensions else ["STOP"])
+    assert body["max_tokens"] == 3
+    made = reader.read(piece("one STOP two"))
+    assert made is not None
+    assert reader.tally.exact is extensions
+    body = whole(asked.output(ME), [made])
+    assert (body["content"], body["stop_sequence"]) == ([{"type": "text", "text": "one "}], "STOP")
 
 
 def test_an_image_that_the_model_cannot_see_is_named() -> None:

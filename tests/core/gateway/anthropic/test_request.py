@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.anthropic.fields import Envelope
 from relaydesk.core.gateway.anthropic.request import parse_count, parse_messages
+from relaydesk.core.gateway.request import ChatRequest
 from tests.support.mutate import mutated
 
 SCHEMA = {"type": "object", "properties": {"town": {"type": "string"}}}
@@ -41,7 +42,7 @@ AGENT: dict[str, Any] = {
     "tools": [{"name": "f", "description": "d", "input_schema": SCHEMA}],
     "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
     "thinking": {"type": "enabled", "budget_tokens": 50},
-    "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": SCHEMA}},
+    "output_config": {"effort": "low"},
     "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
     "stop_sequences": ["x"],
     "temperature": 1,
@@ -49,6 +50,10 @@ AGENT: dict[str, Any] = {
     "top_k": 40,
     "stream": True,
     "metadata": {"user_id": "u"},
+}
+FORMAT = {"type": "json_schema", "schema": SCHEMA}
+PLAIN = {name: value for name, value in AGENT.items() if not name.startswith("tool")} | {
+    "output_config": {"effort": "low", "format": FORMAT}
 }
 FIELDS = set(Envelope.__struct_fields__)
 HI = [{"role": "user", "content": "Hi"}]
@@ -58,6 +63,11 @@ def parse(**fields: Any) -> Any:
     return parse_messages(json.dumps({"max_tokens": 5, "messages": HI, **fields}).encode())
 
 
+def bound_to(chat: ChatRequest) -> Any:
+    """The properties of the object that an answer has to be."""
+    return json.loads(chat.response_format)["json_schema"]["schema"]["properties"]
+
+
 def test_an_agents_request() -> None:
     request = parse(**AGENT)
     chat = request.chat
@@ -65,12 +75,16 @@ def test_an_agents_request() -> None:
     assert (chat.temperature, chat.top_p, chat.top_k, chat.stop) == (1, 0.9, 40, ("x",))
     assert chat.parallel_tool_calls is False
     assert json.loads(chat.template_options) == {"reasoning_effort": "low", "enable_thinking": True}
-    assert json.loads(chat.response_format)["json_schema"]["schema"] == SCHEMA
     assert json.loads(chat.tools)[0]["function"]["parameters"] == SCHEMA
     assert [m["role"] for m in json.loads(chat.messages)] == ["system", "user", "assistant", "tool", "user"]
     assert chat.image_at == "messages[2].content[1]"
     assert request.thoughts
     assert "Go" not in repr(request)
+
+
+def test_a_request_for_json() -> None:
+    for asked in (PLAIN, {"output_format": FORMAT}):
+        assert bound_to(parse(**asked).chat) == SCHEMA["properties"]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +98,7 @@ def test_an_agents_request() -> None:
         ({"stop_sequences": ["x"] * 17}, "invalid_request", "stop_sequences"),
         ({"output_config": {"effort": "huge"}}, "invalid_request", "output_config.effort"),
         ({"output_format": {"type": "json_schema", "schema": 3}}, "invalid_request", "output_format.schema"),
+        ({**AGENT, "output_format": FORMAT}, "unsupported", "output_format"),
         ({"tools": [{"name": "f", "input_schema": []}]}, "invalid_request", "tools[0].input_schema"),
         ({"tools": [{"name": "", "input_schema": {}}]}, "invalid_request", "tools[0].name"),
         ({"top_p": 7}, "invalid_request", "top_p"),
@@ -108,7 +123,7 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(mutated(AGENT))
+@given(st.sampled_from([AGENT, PLAIN]).flatmap(mutated))
 def test_whatever_comes_is_a_chat_or_a_fault_in_the_clients_words(body: dict[str, Any]) -> None:
     try:
         request = parse_messages(json.dumps(body).encode())

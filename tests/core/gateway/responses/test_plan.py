@@ -35,7 +35,7 @@ def test_an_image_that_the_model_cannot_see_is_named() -> None:
 
 
 def test_what_an_engine_finds_wrong_with_the_messages_is_wrong_with_the_input() -> None:
-    work = plan().work
+    work = plan().work.limited(3)
     fault = Fault("context_length_exceeded", "too long", param="messages")
     assert work.blamed(fault).param == "input"
     other = Fault("engine_failed", "gone")

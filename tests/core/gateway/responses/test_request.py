@@ -39,7 +39,7 @@ AGENT: dict[str, Any] = {
     "stream": True,
     "include": ["reasoning.encrypted_content"],
     "prompt_cache_key": "k",
-    "text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}, "verbosity": None},
+    "text": {"verbosity": "medium"},
     "max_output_tokens": 100,
     "temperature": 0.5,
     "top_p": 0.9,
@@ -50,6 +50,8 @@ AGENT: dict[str, Any] = {
     "user": "u",
     "stop": ["x"],
 }
+FORMAT = {"type": "json_schema", "name": "n", "schema": SCHEMA}
+PLAIN = {name: value for name, value in AGENT.items() if "tool" not in name} | {"text": {"format": FORMAT}}
 FIELDS = set(Envelope.__struct_fields__)
 
 
@@ -64,11 +66,17 @@ def test_an_agents_request() -> None:
     assert (chat.temperature, chat.top_p, chat.stop, chat.parallel_tool_calls) == (0.5, 0.9, ("x",), False)
     assert (chat.logprobs, chat.top_logprobs) == (True, 2)
     assert json.loads(chat.template_options) == {"reasoning_effort": "low"}
-    assert json.loads(chat.response_format)["json_schema"] == {"name": "n", "schema": SCHEMA}
     assert json.loads(chat.tools)[0]["function"]["name"] == "f"
     assert [m["role"] for m in json.loads(chat.messages)] == ["system", "user", "assistant", "tool", "user"]
     assert chat.image_at == "input[4].content[0]"
     assert "Go" not in repr(request)
+
+
+def test_a_request_for_json() -> None:
+    request = parse(**PLAIN)
+    found = json.loads(request.chat.response_format)["json_schema"]
+    assert (found["name"], found["schema"]["properties"]) == ("n", SCHEMA["properties"])
+    assert json.loads(b"{" + request.echo + b"}")["text"] == {"format": FORMAT}
 
 
 def test_what_is_told_back() -> None:
@@ -83,7 +91,7 @@ def test_what_is_told_back() -> None:
         "reasoning": {"effort": "low", "summary": None},
         "store": False,
         "temperature": 0.5,
-        "text": {"format": AGENT["text"]["format"]},
+        "text": {"format": {"type": "text"}},
         "tool_choice": "auto",
         "tools": AGENT["tools"],
         "top_logprobs": 2,
@@ -128,6 +136,7 @@ def test_what_is_told_back() -> None:
             "tools[0].parameters",
         ),
         ({"tools": [{"type": "function", "name": ""}]}, "invalid_request", "tools[0].name"),
+        ({**AGENT, "text": {"format": FORMAT}}, "unsupported", "text.format"),
         ({"tool_choice": "always"}, "unsupported", "tool_choice"),
         ({"stop": 3}, "invalid_request", "stop"),
     ],
@@ -149,7 +158,7 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(mutated(AGENT))
+@given(st.sampled_from([AGENT, PLAIN]).flatmap(mutated))
 def test_whatever_comes_is_a_chat_or_a_fault_in_the_clients_words(body: dict[str, Any]) -> None:
     try:
         request = parse_responses(json.dumps(body).encode())
