@@ -286,14 +286,14 @@ async def refreshed(app: ConsoleApp, pilot: Pilot[None]) -> None:
 
 async def settled(app: ConsoleApp, pilot: Pilot[None]) -> str:
     """Wait until the screen stands still; its text."""
-    before = ""
+    text, still = "", 0
     async with asyncio.timeout(5):
-        while True:
-            await pilot.pause(0.02)
-            text = screen_text(app)
-            if text == before:
-                return text
-            before = text
+        while still < 3:
+            await drained(app)
+            await pilot.pause(0.01)
+            before, text = text, screen_text(app)
+            still = still + 1 if text == before else 0
+    return text
 
 
 def screen_lines(app: ConsoleApp) -> list[str]:

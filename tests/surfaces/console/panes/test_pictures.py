@@ -20,7 +20,7 @@ from relaydesk.surfaces.console.prefs import Prefs
 from relaydesk.surfaces.console.session import Session
 from tests.support.clock import FakeClock
 from tests.surfaces.console.panes.scenes import EMPTY, REPORTS, busy
-from tests.surfaces.console.stage import NOW_MS
+from tests.surfaces.console.stage import NOW_MS, settled
 
 
 class _Recorded(ScriptedNode):
@@ -50,9 +50,8 @@ def _keys(*keys: str) -> Any:
             while app.feed.link.state != "live":
                 await asyncio.sleep(0.01)
         await pilot.press(*keys)
-        # The fit report comes by way of the node.
-        for _ in range(5):
-            await pilot.pause(0.02)
+        # Questions and fit reports come by way of the node.
+        await settled(app, pilot)
 
     return press
 
