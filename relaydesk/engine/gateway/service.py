@@ -65,7 +65,8 @@ class Gateway:
             plan = plan_of(body)
             name = await self._model(plan.work.model, incoming.caller)
             capabilities = self._pool.registry.capabilities(name)
-            _require_completion(name, capabilities)
+            if plan.work.choices:
+                _require_completion(name, capabilities)
             work = plan.work.fitted(capabilities)
         record = self._record(incoming, name, stream=work.stream, choices=work.choices)
         try:

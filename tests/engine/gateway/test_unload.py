@@ -14,6 +14,7 @@ from relaydesk.core.errors import EnvError, FaultError
 from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.ollama.generate import generate_plan
 from relaydesk.engine.gateway.run import Run
+from tests.support import gguf_builder
 from tests.support.scripted_hub import MIB, ScriptedHub
 
 ANN = Caller("ann", "ann")
@@ -91,6 +92,17 @@ async def test_a_model_is_let_go_that_could_not_be_loaded(hub: ScriptedHub) -> N
     with pytest.raises(FaultError) as caught:
         await open_run(hub, model="tiny")
     assert caught.value.fault.code == "model_unavailable"
+
+
+async def test_a_model_that_only_embeds_is_loaded_and_let_go_too(hub: ScriptedHub) -> None:
+    path = hub.dir / "embeds.gguf"
+    path.write_bytes(gguf_builder.tiny(llama__pooling_type=1))
+    await hub.add("embeds", path=str(path))
+    assert (await said(await open_run(hub, model="embeds")))["done_reason"] == "load"
+    assert hub.pool.is_warm("embeds")
+    assert (await unload(hub, "embeds"))["done_reason"] == "unload"
+    with pytest.raises(FaultError, match="only embeds"):
+        await open_run(hub, model="embeds", prompt="hi")
 
 
 async def test_leaving_while_it_is_let_go_changes_nothing(hub: ScriptedHub) -> None:
