@@ -54,7 +54,7 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(lambda i, a: {"type": "array", "items": i, "minItems": a, "maxItems": a + 2}, inner, low),
         several.map(lambda items: {"type": "array", "prefixItems": items}),
         several.map(lambda items: {"type": "array", "items": items}),
-        *(several.map(lambda schemas, word=word: {word: schemas}) for word in ("anyOf", "oneOf", "allOf")),
+        *(st.fixed_dictionaries({word: several}) for word in ("anyOf", "oneOf", "allOf")),
         st.builds(lambda one, more: {**one, "anyOf": more}, _objects(inner), several),
         st.sampled_from(
             [

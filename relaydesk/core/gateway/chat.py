@@ -9,14 +9,17 @@ import msgspec
 
 from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.bound import chat_bound, chat_floor
+from relaydesk.core.gateway.call_reader import CallReader
 from relaydesk.core.gateway.chat_output import ChatOutput
+from relaydesk.core.gateway.json_reader import JsonReader
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.piece import ChoiceStream
 from relaydesk.core.gateway.prompt_count import COUNT_PATH
 from relaydesk.core.gateway.rebuild import engine_body
-from relaydesk.core.gateway.request import ChatRequest, check_capabilities, parse_chat
+from relaydesk.core.gateway.request import ChatRequest, fitted_chat, parse_chat
+from relaydesk.core.gateway.stop import stopped
 from relaydesk.core.gateway.usage import Tally, Usage, total_usage
-from relaydesk.core.gateway.work import Capabilities, Counting, Plan
+from relaydesk.core.gateway.work import Capabilities, Counting, Plan, Reader
 
 CHAT_PATH: Final = "/v1/chat/completions"
 
@@ -54,8 +57,8 @@ class ChatWork:
         return ChatWork(request)
 
     def fitted(self, capabilities: Capabilities) -> ChatWork:
-        check_capabilities(self.request, capabilities)
-        return self
+        fitted = fitted_chat(self.request, capabilities)
+        return self if fitted is self.request else self._with(fitted)
 
     def body(
         self, choice: int, *, alias: str, slot: int | None, cache_prompt: bool, extensions: bool
@@ -69,8 +72,13 @@ class ChatWork:
             extensions=extensions,
         )
 
-    def reader(self, choice: int, call_prefix: str) -> ChoiceStream:
-        return ChoiceStream(call_prefix)
+    def reader(self, choice: int, call_prefix: str) -> Reader:
+        request, reader = self.request, ChoiceStream(call_prefix)
+        if request.forced:
+            return CallReader(reader, request.forced, f"{call_prefix}_0")
+        if request.response_format and not request.stop:
+            return JsonReader(reader)
+        return stopped(reader, request.stop)
 
     def usage(self, tallies: Sequence[Tally], *, cached: bool) -> Usage:
         return total_usage(tallies, cached=cached)

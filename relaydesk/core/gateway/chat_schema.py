@@ -51,6 +51,7 @@ CHAT_REQUEST: Final = of_envelope(
     Envelope,
     {
         "messages": listed(_MESSAGE, least=1),
+        "system": either(TEXT, listed(_PART)),
         "stop": STOP,
         "logit_bias": LOGIT_BIAS,
         "response_format": shape({"type": literal("text", "json_object", "json_schema")}),
@@ -58,6 +59,7 @@ CHAT_REQUEST: Final = of_envelope(
         "tool_choice": either(literal("none", "auto", "required"), OBJECT),
         "chat_template_kwargs": OBJECT,
         "reasoning_effort": literal(*EFFORTS),
+        "verbosity": literal("medium"),
         "user": TEXT,
         "modalities": listed(literal("text")),
         **dict.fromkeys(REFUSED, NULL),

@@ -63,10 +63,14 @@ class TemplateOptions(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Envelope(msgspec.Struct):
-    """A chat request as it came: small fields typed, anything that can be large kept raw."""
+    """A chat request as it came: small fields typed, anything that can be large kept raw.
+
+    ``system`` is Anthropic's: some editors send it beside OpenAI's messages.
+    """
 
     model: str | None = None
     messages: Raw = Raw()
+    system: Raw = Raw()
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: int | None = None
@@ -92,6 +96,7 @@ class Envelope(msgspec.Struct):
     parallel_tool_calls: bool | None = None
     cache_prompt: bool | None = None
     reasoning_effort: str | None = None
+    verbosity: str | None = None
     chat_template_kwargs: Raw = Raw()
     user: Raw = Raw()
     modalities: Raw = Raw()
@@ -131,6 +136,8 @@ def check_refused(envelope: Envelope) -> None:
     modalities = present(envelope.modalities)
     if modalities and any(kind != "text" for kind in decode(_STRINGS, modalities, "modalities")):
         raise unsupported("modalities", "modalities other than text are not supported")
+    if envelope.verbosity not in (None, "medium"):
+        raise unsupported("verbosity", "verbosity is not supported", "say in the messages how long to be")
     user = present(envelope.user)
     if user and user[:1] != b'"':
         raise invalid("user", f"user must be a string, not {kind_of(user)}")
@@ -171,10 +178,12 @@ def logit_biases(raw: Raw) -> bytes:
     return encode(biases) if biases else b""
 
 
-def template_options(envelope: Envelope) -> bytes:
+def template_options(envelope: Envelope) -> tuple[bytes, bytes]:
     """What the chat template is told about reasoning, as JSON; empty where nothing was asked.
 
-    ``reasoning_effort`` is a hint: a template that knows no such variable renders as ever.
+    First for an engine of ours, which is told everything this way: ``reasoning_effort`` is a hint, and a
+    template that knows no such variable renders as ever. Then for a far server, which is told only what the
+    client put there and knows the field itself.
     """
     data = present(envelope.chat_template_kwargs)
     if len(data) > MAX_TEMPLATE_BYTES:
@@ -192,7 +201,9 @@ def template_options(envelope: Envelope) -> bytes:
         options["reasoning_effort"] = effort
     if given.enable_thinking is not None:
         options["enable_thinking"] = given.enable_thinking
-    return encode(options) if options else b""
+    named = {"enable_thinking": given.enable_thinking, "reasoning_effort": given.reasoning_effort}
+    given_options = {name: value for name, value in named.items() if value is not None}
+    return encode(options) if options else b"", encode(given_options) if given_options else b""
 
 
 def _check_effort(param: str, value: str) -> None:

@@ -40,6 +40,7 @@ _ROLES: Final = {
 }
 _HEADS: Final = {role: b',{"role":"%b","content":' % role for role in _ROLES.values()}
 _EMPTY: Final = b'""'
+_NOTHING: Final = Raw()
 
 
 class _Message(msgspec.Struct):
@@ -82,15 +83,25 @@ _ANY: Final = decoder(Raw)
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """``body`` is the JSON list for the engine; ``image_at`` names the first image part, None without."""
+    """``body`` is the JSON list for the engine; ``image_at`` names the first image part, None without.
+
+    ``with_calls`` says that there are tool calls or their results in it; ``begun_at`` names a last message
+    that is the assistant's, which the engine continues, None where it begins anew.
+    """
 
     body: bytes
     count: int
     image_at: str | None = None
+    with_calls: bool = False
+    begun_at: str | None = None
 
 
-def rebuild_messages(raw: Raw) -> Conversation:
-    """Check and rebuild ``messages``. Raises `PeerError` whose ``param`` names the message."""
+def rebuild_messages(raw: Raw, system: Raw = _NOTHING, addition: bytes = b"") -> Conversation:
+    """Check and rebuild ``messages``.
+
+    ``system`` is the client's text, or parts, that goes before them; ``addition`` is ours, a JSON string for
+    the end of the leading system message. Raises `PeerError` whose ``param`` names the message.
+    """
     data = present(raw)
     if not data:
         raise invalid("messages", "messages is missing")
@@ -103,7 +114,10 @@ def rebuild_messages(raw: Raw) -> Conversation:
     # One flat list, joined once: a long prompt is then copied as rarely as can be.
     pieces: list[bytes] = []
     leading: list[bytes] = []
+    if before := present(system):
+        leading.append(_content(before, "system", images=False)[0])
     image_at: str | None = None
+    with_calls = False
     for number, message in enumerate(messages):
         at = f"messages[{number}]"
         role = _ROLES.get(message.role)
@@ -114,11 +128,20 @@ def rebuild_messages(raw: Raw) -> Conversation:
         if role == b"system" and not pieces:
             leading.append(content)
         else:
+            with_calls = with_calls or role == b"tool" or _has_calls(message)
             pieces += (_HEADS[role], content, _extras(message, role, at))
+    if addition:
+        leading.append(addition)
     if leading:
         pieces[:0] = (_HEADS[b"system"], _join(leading, b"\\n\\n"), b"}")
     pieces[0] = b"[" + pieces[0].removeprefix(b",")
-    return Conversation(b"".join((*pieces, b"]")), len(messages), image_at)
+    begun_at = f"messages[{len(messages) - 1}]" if messages[-1].role == "assistant" else None
+    if begun_at and _has_calls(messages[-1]):
+        where = f"{begun_at}.tool_calls"
+        raise invalid(
+            where, f"{where} has no results behind it: add a message of the role tool for each call"
+        )
+    return Conversation(b"".join((*pieces, b"]")), len(messages), image_at, with_calls, begun_at)
 
 
 def _content(data: bytes, at: str, *, images: bool) -> tuple[bytes, str | None]:
@@ -183,6 +206,10 @@ def _extras(message: _Message, role: bytes, at: str) -> bytes:
         if calls:
             extras += _calls(calls, f"{at}.tool_calls")
     return extras + b"}"
+
+
+def _has_calls(message: _Message) -> bool:
+    return message.role == "assistant" and bool(present(message.tool_calls).strip(b"[ \t\r\n]"))
 
 
 def _calls(data: bytes, at: str) -> bytes:

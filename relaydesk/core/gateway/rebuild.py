@@ -45,6 +45,7 @@ class EngineBody(msgspec.Struct, omit_defaults=True, kw_only=True):
     response_format: Raw | None = None
     tools: Raw | None = None
     parallel_tool_calls: bool | None = None
+    reasoning_effort: str | None = None
     chat_template_kwargs: Raw | None = None
     return_progress: bool | None = None
     id_slot: int | None = None
@@ -106,12 +107,15 @@ def engine_body(
         response_format=_raw(request.response_format),
         tools=_raw(request.tools),
         parallel_tool_calls=request.parallel_tool_calls if request.tools else None,
-        chat_template_kwargs=_raw(request.template_options),
     )
     if extensions:
+        body.chat_template_kwargs = _raw(request.template_options)
         body.return_progress = True
         body.id_slot = slot
         body.cache_prompt = cache_prompt and request.cache_prompt
+    else:
+        body.chat_template_kwargs = _raw(request.far_template_options)
+        body.reasoning_effort = request.effort
     return encode(body)
 
 

@@ -15,23 +15,30 @@ from relaydesk.core.gateway.fields import (
     stop_texts,
     template_options,
 )
-from relaydesk.core.gateway.messages import rebuild_messages
-from relaydesk.core.gateway.tools import rebuild_tools, response_format, tool_choice
+from relaydesk.core.gateway.forced import ForcedCall, forced_call
+from relaydesk.core.gateway.messages import Conversation, rebuild_messages
+from relaydesk.core.gateway.response_format import response_format
+from relaydesk.core.gateway.told_calls import told_calls
+from relaydesk.core.gateway.tools import offered, read_tools, tool_offer
 from relaydesk.core.gateway.work import Capabilities
 
-__all__ = ["MAX_DEPTH", "ChatRequest", "check_capabilities", "parse_chat"]
+__all__ = ["MAX_DEPTH", "ChatRequest", "check_capabilities", "fitted_chat", "parse_chat"]
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A checked request. Fields of type ``bytes`` are JSON ready for the engine, empty where not given.
 
     ``limit`` is the smaller of both spellings of the token limit. ``image_at`` names the first image part.
+    ``with_calls`` says that there are tool calls or results among the messages. ``forced`` are the functions
+    one of which the answer must call, none where it need not; ``tools`` are those that it may. What is asked
+    about reasoning is ``template_options``; a far server gets ``effort`` and ``far_template_options``.
     """
 
     model: str | None
     messages: bytes
     message_count: int
     image_at: str | None = None
+    with_calls: bool = False
     stream: bool = False
     include_usage: bool = False
     limit: int | None = None
@@ -52,9 +59,12 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     top_logprobs: int | None = None
     response_format: bytes = b""
     tools: bytes = b""
+    forced: tuple[str, ...] = ()
     parallel_tool_calls: bool | None = None
     cache_prompt: bool = True
     template_options: bytes = b""
+    effort: str | None = None
+    far_template_options: bytes = b""
 
     def __repr__(self) -> str:
         # A request in a log line or a traceback must not carry the prompt.
@@ -73,21 +83,40 @@ def parse_chat(body: bytes) -> ChatRequest:
     envelope = decode(ENVELOPE, body)
     check_ranges(envelope)
     check_refused(envelope)
-    conversation = rebuild_messages(envelope.messages)
-    tools = rebuild_tools(envelope.tools)
-    if tool_choice(envelope.tool_choice, have_tools=bool(tools)) == "none":
-        # Without tools no call is possible: a surer "none" than the engine's.
-        tools = b""
+    offer = tool_offer(envelope.tool_choice, read_tools(envelope.tools))
+    call = forced_call(offer.tools) if offer.forced else None
+    conversation = rebuild_messages(envelope.messages, envelope.system, call.prompt if call else b"")
+    tools = b"" if call else offered(offer.tools)
+    answer_format = _answer_format(envelope, call, tools)
+    if answer_format and conversation.begun_at:
+        raise unsupported(
+            conversation.begun_at,
+            f"{conversation.begun_at} begins the answer, which cannot be bound to a form then",
+            "end the conversation with a message of the user or a tool",
+        )
+    return _request(envelope, conversation, call, tools, answer_format)
+
+
+def _request(
+    envelope: Envelope,
+    conversation: Conversation,
+    call: ForcedCall | None,
+    tools: bytes,
+    answer_format: bytes,
+) -> ChatRequest:
+    local, far = template_options(envelope)
     return ChatRequest(
         model=envelope.model or None,
         messages=conversation.body,
         message_count=conversation.count,
         image_at=conversation.image_at,
+        with_calls=conversation.with_calls,
         stream=bool(envelope.stream),
         include_usage=bool(envelope.stream_options and envelope.stream_options.include_usage),
         limit=_limit(envelope),
         n=envelope.n or 1,
-        stop=stop_texts(envelope.stop),
+        # A stop text would cut the arguments of a call, and its logprobs are of text that nobody sees.
+        stop=() if call else stop_texts(envelope.stop),
         seed=envelope.seed,
         temperature=envelope.temperature,
         top_p=envelope.top_p,
@@ -99,14 +128,33 @@ def parse_chat(body: bytes) -> ChatRequest:
         repeat_last_n=envelope.repeat_last_n,
         typical_p=envelope.typical_p,
         logit_bias=logit_biases(envelope.logit_bias),
-        logprobs=bool(envelope.logprobs),
+        logprobs=bool(envelope.logprobs) and call is None,
         top_logprobs=envelope.top_logprobs,
-        response_format=response_format(envelope.response_format),
+        response_format=answer_format,
         tools=tools,
+        forced=call.names if call else (),
         parallel_tool_calls=envelope.parallel_tool_calls,
         cache_prompt=envelope.cache_prompt is not False,
-        template_options=template_options(envelope),
+        template_options=local,
+        effort=envelope.reasoning_effort,
+        far_template_options=far,
     )
+
+
+def _answer_format(envelope: Envelope, call: ForcedCall | None, tools: bytes) -> bytes:
+    """What binds the answer. Raises `PeerError`.
+
+    A forced answer is a call, so that a format for texts says nothing; it is checked all the same. Beside
+    tools that may be called, a format would make every call impossible.
+    """
+    given = response_format(envelope.response_format)
+    if given and tools:
+        raise unsupported(
+            "response_format",
+            "response_format beside tools is not supported: it would keep the model from calling any",
+            "use one of them, or tool_choice required or none",
+        )
+    return call.format if call else given
 
 
 def check_capabilities(request: ChatRequest, capabilities: Capabilities) -> None:
@@ -119,6 +167,17 @@ def check_capabilities(request: ChatRequest, capabilities: Capabilities) -> None
             "the chat template of this model does not speak tools",
             "leave tools out or use another model",
         )
+
+
+def fitted_chat(request: ChatRequest, capabilities: Capabilities) -> ChatRequest:
+    """``request`` as the chosen model can be asked. Raises `PeerError` ``unsupported`` naming the field.
+
+    Where its template does not speak tools, earlier calls and results are told as text.
+    """
+    check_capabilities(request, capabilities)
+    if not request.with_calls or capabilities.tools:
+        return request
+    return msgspec.structs.replace(request, messages=told_calls(request.messages))
 
 
 def _limit(envelope: Envelope) -> int | None:

@@ -112,10 +112,39 @@ def test_earlier_arguments_that_are_no_json_are_named() -> None:
 
 def test_empty_arguments_are_no_arguments() -> None:
     empty = {**CALL, "function": {"name": "f", "arguments": ""}}
-    assert (
-        rebuild({"role": "assistant", "tool_calls": [empty]})[0]["tool_calls"][0]["function"]["arguments"]
-        == "{}"
-    )
+    found = rebuild({"role": "assistant", "tool_calls": [empty]}, {"role": "tool", "content": "x"})
+    assert found[0]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_calls_without_results_are_named() -> None:
+    code, param, _ = refused({"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [CALL]})
+    assert (code, param) == ("invalid_request", "messages[1].tool_calls")
+    assert rebuild({"role": "assistant", "content": "a", "tool_calls": []})
+
+
+def conversation(*messages: object, **more: Any) -> Any:
+    return rebuild_messages(Raw(json.dumps(messages).encode()), **more)
+
+
+def test_system_texts_before_and_behind_the_clients_own() -> None:
+    user = {"role": "user", "content": "x"}
+    system = Raw(json.dumps([{"type": "text", "text": "a", "cache_control": {}}]).encode())
+    found = conversation({"role": "developer", "content": "b"}, user, system=system, addition=b'"c"')
+    assert json.loads(found.body) == [{"role": "system", "content": "a\n\nb\n\nc"}, user]
+    assert json.loads(conversation(user, addition=b'"c"').body) == [{"role": "system", "content": "c"}, user]
+    with pytest.raises(PeerError) as caught:
+        conversation(user, system=Raw(b"3"))
+    assert caught.value.fault.param == "system"
+
+
+def test_what_is_told_of_a_conversation() -> None:
+    user, answer = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
+    called = {"role": "assistant", "tool_calls": [CALL]}
+    assert not conversation(user, answer, user).with_calls
+    assert conversation(user, called, user).with_calls
+    assert conversation(user, {"role": "function", "content": "1"}).with_calls
+    assert conversation(user, answer).begun_at == "messages[1]"
+    assert conversation(user, answer, user).begun_at is None
 
 
 @pytest.mark.parametrize(

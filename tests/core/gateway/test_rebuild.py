@@ -68,7 +68,7 @@ def test_what_is_meant_for_the_engine_passes() -> None:
         "top_logprobs": 3,
         "max_tokens": 4,
         "parallel_tool_calls": False,
-        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
     }
     found = body(given)
     assert {name: found[name] for name in given} == given
@@ -103,3 +103,11 @@ def test_tool_choice_none_means_no_tools() -> None:
 
 def test_a_plain_openai_engine_gets_no_extensions() -> None:
     assert not body(extensions=False).keys() & {"return_progress", "id_slot", "cache_prompt"}
+
+
+def test_reasoning_is_told_by_the_template_or_by_openais_field() -> None:
+    options = {"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": True}}
+    ours, far = body(options), body(options, extensions=False)
+    assert (ours["chat_template_kwargs"], "reasoning_effort" in ours) == ({"enable_thinking": True}, False)
+    assert (far["chat_template_kwargs"], far["reasoning_effort"]) == ({"enable_thinking": True}, "none")
+    assert "chat_template_kwargs" not in body({"reasoning_effort": "low"}, extensions=False)

@@ -65,6 +65,8 @@ def test_null_is_absent_and_unknown_fields_are_ignored() -> None:
         "parallel_tool_calls",
         "max_completion_tokens",
         "web_search_options",
+        "system",
+        "verbosity",
     ]
     assert parse(**dict.fromkeys(known), foo=1, bar={"deep": [1]}) == parse()
 
@@ -126,6 +128,42 @@ def test_a_wrong_value_is_a_400_that_names_its_field(field: str, value: object) 
     assert refused(**{field: value}) == ("invalid_request", field)
 
 
+def test_fields_that_change_no_answer_are_passed_over() -> None:
+    given = {
+        "service_tier": "flex",
+        "store": True,
+        "metadata": {"a": "b"},
+        "prediction": {"type": "content", "content": "x"},
+        "prompt_cache_key": "k",
+        "safety_identifier": "me",
+        "user": "me",
+        "verbosity": "medium",
+        "stream_options": {"include_obfuscation": False},
+    }
+    assert parse(**given) == parse()
+
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+JSON = {"type": "json_object"}
+
+
+def test_a_format_beside_tools_is_refused_unless_nothing_or_only_a_call_may_come() -> None:
+    assert refused(tools=[TOOL], response_format=JSON) == ("unsupported", "response_format")
+    assert parse(tools=[TOOL], response_format=JSON, tool_choice="none").response_format
+    assert parse(tools=[TOOL], response_format=JSON, tool_choice="required").forced == ("f",)
+    assert refused(tools=[TOOL], response_format={"type": "x"}, tool_choice="required") == (
+        "invalid_request",
+        "response_format.type",
+    )
+
+
+def test_an_answer_that_is_begun_cannot_be_bound() -> None:
+    begun = [USER, {"role": "assistant", "content": "Well"}]
+    assert parse(messages=begun)
+    for more in ({"response_format": JSON}, {"tools": [TOOL], "tool_choice": "required"}):
+        assert refused(messages=begun, **more) == ("unsupported", "messages[1]")
+
+
 def test_the_sentence_is_for_people() -> None:
     with pytest.raises(PeerError, match=r"^temperature must be a number, not a string$"):
         parse(temperature="hot")
@@ -145,6 +183,7 @@ def test_a_nested_field_is_named_in_full() -> None:
         ("audio", {"voice": "x"}),
         ("modalities", ["text", "audio"]),
         ("web_search_options", {}),
+        ("verbosity", "low"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_not_ignored(field: str, value: object) -> None:

@@ -68,13 +68,12 @@ class OllamaWork(ChatWork):
     def _with(self, request: ChatRequest) -> OllamaWork:
         return OllamaWork(request, self._names, thinks=self._thinks)
 
-    def fitted(self, capabilities: Capabilities) -> OllamaWork:
+    def fitted(self, capabilities: Capabilities) -> ChatWork:
         if self._thinks and not capabilities.thinking:
             model = f'"{safe_text(self.model, 128)}"' if self.model else "this model"
             raise unsupported("think", f"{model} does not support thinking")
         with in_the_words_of(self._names):
-            super().fitted(capabilities)
-        return self
+            return super().fitted(capabilities)
 
     def blamed(self, fault: Fault) -> Fault:
         param = fault.param or ""
