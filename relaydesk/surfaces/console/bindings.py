@@ -87,7 +87,8 @@ def keys_document() -> str:
         "# Keys of the console",
         "",
         "Made from the console's table of actions. Every key can be changed: put lines like",
-        '`"view.pause" = "P"` under `[keys]` in `keys.toml`, beside `relaydesk.toml`.',
+        '`"view.pause" = "P"` under `[keys]` in `keys.toml`, beside `relaydesk.toml`. Theme and rate are kept as',
+        "they were chosen last, in `console.toml` in the state directory.",
         "",
     ]
     for where, title in _contexts():
