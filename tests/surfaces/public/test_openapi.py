@@ -137,7 +137,7 @@ async def explored(hub: ScriptedHub, examples: int) -> Counter[tuple[str, int]]:
 
 @pytest.mark.usefixtures("quiet")
 async def test_no_request_upsets_it(hub: ScriptedHub) -> None:
-    await explored(hub, 5)
+    await explored(hub, 3)
 
 
 @pytest.mark.long
