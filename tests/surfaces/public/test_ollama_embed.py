@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from typing import Any
 
+from relaydesk.surfaces.public.ollama_embed import _written
 from tests.support.scripted_engine import DIMENSIONS
 from tests.support.scripted_hub import ScriptedHub
 from tests.surfaces.public.test_ollama import ask
@@ -69,8 +71,7 @@ async def test_errors_are_plain_strings_that_name_the_field(hub: ScriptedHub) ->
     assert (await older(hub, prompt=["a"]))[0] == 400
 
 
-async def test_many_vectors_leave_others_their_turn(hub: ScriptedHub) -> None:
-    await hub.warm()
+async def test_many_vectors_are_written_with_turns_for_others_between() -> None:
     turns = 0
 
     async def count() -> None:
@@ -80,9 +81,7 @@ async def test_many_vectors_leave_others_their_turn(hub: ScriptedHub) -> None:
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    try:
-        status, body = await embed(hub, input=["x"] * 100)
-    finally:
-        counting.cancel()
-    assert (status, len(body["embeddings"])) == (200, 100)
-    assert turns > 100
+    written = await _written([struct.pack("<2f", 0.5, 1)] * 100)
+    counting.cancel()
+    assert written == [b"[0.5,1.0]"] * 100
+    assert turns == 3
