@@ -231,6 +231,9 @@ async def test_what_is_embedded_counts_for_the_day(hub: ScriptedHub) -> None:
     await embed(hub, incoming, input="x" * 20)
     assert hub.quotas.standing(spec.id).used == 20
     # The bound is more than what is left; the exact count decides.
+    with pytest.raises(PeerError):
+        await embed(hub, incoming, input="x" * 10)
+    assert engine_asked(hub) == [[120] * 20]
     await embed(hub, incoming, input="x" * 9)
     assert hub.quotas.standing(spec.id).used == 29
     with pytest.raises(PeerError) as caught:

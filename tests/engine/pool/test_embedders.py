@@ -103,6 +103,31 @@ async def test_another_model_gets_the_room_of_both(tmp_path: Path, names: tuple[
         assert hub.pool.held_bytes() <= hub.pool.memory.pretend_mib * MIB
 
 
+def victims(hub: ScriptedHub, name: str) -> set[str]:
+    standing = hub.pool.standing(hub.registry.entry(name))
+    assert standing is not None
+    return set(standing.decision.victims)
+
+
+async def test_what_unloading_one_of_them_gives_back_is_not_overrated(tmp_path: Path) -> None:
+    async with hub_of(tmp_path) as hub:
+        await hub.add("b", path=str(file_with_weights(hub, "b")))
+        await use(hub, CHAT)
+        await use(hub, SIDE)
+        # The first to go leaves the weights behind, so it alone does not make this room.
+        hub.pool.memory.pretend_mib = hub.pool.held_bytes() // MIB + WEIGHTS + 5
+        assert victims(hub, "b") == {CHAT}
+        hub.pool.memory.pretend_mib -= WEIGHTS + 4
+        assert victims(hub, "b") not in (set(), {CHAT})
+        # And what is itself to be loaded needs the weights that its other engine would give back.
+        hub.pool.memory.pretend_mib = 10_000
+        await hub.pool.runner(SIDE).evict()
+        await hub.add("c")
+        await use(hub, "c")
+        hub.pool.memory.pretend_mib = (need(hub, SIDE) + need(hub, "c")) // MIB - 5
+        assert victims(hub, SIDE) == {CHAT, "c"}
+
+
 async def test_it_goes_with_its_model(tmp_path: Path) -> None:
     async with hub_of(tmp_path) as hub:
         for name in (CHAT, SIDE):

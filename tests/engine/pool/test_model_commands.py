@@ -205,6 +205,18 @@ async def test_unload(desk: Desk) -> None:
     assert (await desk.refused(UnloadModel("nope"))).code == "model_not_found"
 
 
+async def test_unload_takes_the_engine_along_that_embeds(desk: Desk) -> None:
+    await desk.hub.add("a")
+    embedder = desk.hub.registry.embedder("a")
+    await desk.hub.warm(embedder)
+    assert (await desk.do(UnloadModel("a"))) == {"name": "a", "note": "unloaded"}
+    assert desk.hub.starter.alive == []
+    await desk.hub.warm("a")
+    await desk.hub.warm(embedder)
+    await desk.do(RemoveModel("a"))
+    assert desk.hub.starter.alive == []
+
+
 async def test_remove_spares_what_is_in_use_and_ends_what_is_not(desk: Desk) -> None:
     await desk.hub.add("a")
     desk.hub.starter.reply = lambda _: answer("x", delay=0.15)
