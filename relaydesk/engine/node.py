@@ -117,12 +117,7 @@ class Node:
         self._jobs = JobBoard(clock, rng, self.bus)
         self._pulls = PullService(paths.models, clock, environ=environ)
         self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)
-        starter = EngineStarter(
-            paths.workers, loaded.settings.threads, rng, clock, self._secrets.get, metrics=metrics
-        )
-        self.pool = Pool(
-            self.registry, starter, loaded.settings.host_memory_mb, self._limits, clock, self.bus
-        )
+        self.pool = self._make_pool(metrics=metrics)
         self.gateway = Gateway(
             self.pool,
             self.journal,
@@ -136,6 +131,13 @@ class Node:
         self.projector = Projector(clock, self._sections())
         self.watch_hub = WatchHub(self.bus, self.projector)
         self.api = LocalNode(self.projector, self.watch_hub, self.dispatcher)
+
+    def _make_pool(self, *, metrics: bool) -> Pool:
+        settings = self.loaded.settings
+        starter = EngineStarter(
+            self.paths.workers, settings.threads, self.rng, self.clock, self._secrets.get, metrics=metrics
+        )
+        return Pool(self.registry, starter, settings.host_memory_mb, self._limits, self.clock, self.bus)
 
     def _sections(self) -> dict[str, Callable[[], Any]]:
         """What fronts see, by section."""
