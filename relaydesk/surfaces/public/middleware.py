@@ -25,9 +25,9 @@ from relaydesk.surfaces.public.state import CALLER, CLIENT, HUB, REQUEST_ID, Han
 
 _log: Final = logging.getLogger(__name__)
 
-# The root only says that something is there: Ollama's command line looks for it without a key.
 # What clients ask to fill their pickers, some of them without a key whatever is set.
 _DISCOVERY: Final = frozenset({"/v1/models", "/api/tags", "/api/show", "/api/version", "/api/ps"})
+# The root only says that something is there: Ollama's command line looks for it without a key.
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/health", "/v1/health", "/"})
 
 
