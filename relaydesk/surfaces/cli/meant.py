@@ -15,8 +15,7 @@ _MOST: Final = 3
 # What other programs call it.
 _ELSEWHERE: Final = {
     "delete": "model rm",
-    "key": "token",
-    "keys": "token",
+    "keys": "key list",
     "logs": "status",
     "ls": "model list",
     "models": "model list",
