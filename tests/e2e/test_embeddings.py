@@ -26,7 +26,9 @@ from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.infer.client import EngineClient
 from relaydesk.engine.infer.spec import EngineSpec
 from relaydesk.engine.infer.worker import WorkerProcess
+from tests.support.gguf_builder import with_numbers
 from tests.support.hub import Hub, chat_body
+from tests.support.tiny_encoder import WIDTH, encoder
 
 pytestmark = pytest.mark.engine
 
@@ -199,6 +201,45 @@ async def test_what_an_embedder_needs_is_what_it_takes(
     need = estimate(read_header(smollm2.read_bytes()), spec, embedder=True).mib
     # The weights are in both, though the engine that writes maps the same ones.
     assert need * 0.7 < taken < need
+
+
+async def test_models_made_to_embed_do_it_as_their_files_say(
+    hub: Hub, session: aiohttp.ClientSession, smollm2: Path, tmp_path: Path
+) -> None:
+    for name, file in (
+        ("mean", encoder(pooling=1)),
+        ("first", encoder(pooling=2)),
+        ("last", with_numbers(smollm2.read_bytes(), {"llama.pooling_type": 3})),
+    ):
+        path = tmp_path / f"{name}.gguf"
+        path.write_bytes(file)
+        hub.add(path, name, ctx=0)
+    found = {}
+    for name in ("mean", "first"):
+        status, body = await ask(hub, session, model=name, input="a b " * 200)
+        assert status == 200, body
+        # As a whole, with what begins and what ends a text.
+        assert body["usage"]["prompt_tokens"] == 402
+        found[name] = body["data"][0]["embedding"]
+        assert (len(found[name]), math.hypot(*found[name])) == (WIDTH, pytest.approx(1, abs=1e-5))
+        status, body = await ask(hub, session, model=name, input="a b " * 300)
+        assert (status, body["error"]["code"]) == (400, "context_length_exceeded")
+        assert "maximum context length is 512 tokens, but input has 602 tokens" in body["error"]["message"]
+    assert found["mean"] != found["first"]
+    async with session.post(
+        f"{hub.url}/api/embed", json={"model": "mean", "input": "a b " * 300}
+    ) as reply:  # Ollama's dialect cuts
+        assert (await reply.json())["prompt_eval_count"] == 512
+    # The last token's state only, in as many batches as it takes.
+    status, body = await ask(hub, session, model="last", input=PROSE[:1000])
+    assert (status, len(body["data"][0]["embedding"])) == (200, 576)
+    async with session.post(f"{hub.url}/v1/chat/completions", json=chat_body(model="mean")) as reply:
+        error = (await reply.json())["error"]
+        assert (reply.status, error["code"], error["param"]) == (400, "unsupported", "model")
+    workers = {each["model"] for each in hub.status()["workers"]}
+    assert {"mean", "first", "last"} <= workers
+    for name in ("mean", "first", "last"):
+        hub.command("remove-model", name=name)
 
 
 def langchain(hub: Hub, **fields: Any) -> OpenAIEmbeddings:
