@@ -22,6 +22,7 @@ from relaydesk.core.gateway.sse import DONE, HEARTBEAT, data_frame
 from relaydesk.core.gateway.usage import Usage
 
 _DONE: Final = data_frame(DONE)
+_NOTHING: Final = b"{}"
 
 
 class ChatOutput:
@@ -45,14 +46,12 @@ class ChatOutput:
 
     def piece(self, choice: int, piece: Piece) -> bytes:
         head = self._heads[choice]
-        frame = data_frame(
-            head
-            + _delta(piece)
-            + (b',"logprobs":' + piece.logprobs if piece.logprobs else b"")
-            + b',"finish_reason":'
-            + (piece.finish or b"null")
-            + b"}]}"
-        )
+        delta = _delta(piece)
+        if piece.finish and delta != _NOTHING:
+            # Clients look for the reason beside an empty delta.
+            frame = _frame(head, delta, piece.logprobs, b"null") + _frame(head, _NOTHING, b"", piece.finish)
+        else:
+            frame = _frame(head, delta, piece.logprobs, piece.finish or b"null")
         if self._opened[choice]:
             return frame
         self._opened[choice] = True
@@ -80,6 +79,11 @@ class ChatOutput:
 
 def _id(identity: Identity) -> bytes:
     return b'"chatcmpl-%b"' % identity.token.encode()
+
+
+def _frame(head: bytes, delta: bytes, logprobs: bytes, finish: bytes) -> bytes:
+    beside = b',"logprobs":' + logprobs if logprobs else b""
+    return data_frame(head + delta + beside + b',"finish_reason":' + finish + b"}]}")
 
 
 def _delta(piece: Piece) -> bytes:

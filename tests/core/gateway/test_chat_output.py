@@ -150,7 +150,9 @@ def test_nothing_to_say_is_nothing_sent_and_no_second_end() -> None:
         b"[DONE]",
     ):
         assert rewriter.feed(silent) == b""
-    assert len(payloads(rewriter.feed(chunk({"content": "a"}, "stop")))) == 2
+    opening, text, last = payloads(rewriter.feed(chunk({"content": "a"}, "stop")))
+    assert [each["choices"][0]["delta"] for each in (text, last)] == [{"content": "a"}, {}]
+    assert [each["choices"][0]["finish_reason"] for each in (opening, text, last)] == [None, None, "stop"]
     assert rewriter.feed(chunk({}, "stop")) == b""
     assert not rewriter.tally.cached_tokens
 

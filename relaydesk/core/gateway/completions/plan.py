@@ -15,8 +15,9 @@ from relaydesk.core.gateway.completions.rebuild import completion_body
 from relaydesk.core.gateway.completions.request import CompletionRequest, check_completion, parse_completion
 from relaydesk.core.gateway.output import Identity
 from relaydesk.core.gateway.prompt_count import TOKENIZE_PATH, tokenize_body
+from relaydesk.core.gateway.stop import stopped
 from relaydesk.core.gateway.usage import Tally, Usage, summed_usage
-from relaydesk.core.gateway.work import Capabilities, Counting, Plan
+from relaydesk.core.gateway.work import Capabilities, Counting, Plan, Reader
 
 COMPLETION_PATH: Final = "/v1/completions"
 
@@ -73,8 +74,8 @@ class CompletionWork:
             infill=self._infill,
         )
 
-    def reader(self, choice: int, call_prefix: str) -> TextStream:
-        return TextStream(call_prefix)
+    def reader(self, choice: int, call_prefix: str) -> Reader:
+        return stopped(TextStream(call_prefix), self.request.stop)
 
     def usage(self, tallies: Sequence[Tally], *, cached: bool) -> Usage:
         """Each prompt once, every choice's tokens."""
