@@ -123,6 +123,18 @@ def test_a_call_that_the_engine_read_out_itself_passes() -> None:
     assert folded([piece for piece in pieces if piece]) == ([("a", "f", "{}")], "tool_calls")
 
 
+def test_an_escape_that_is_cut_ends_no_string() -> None:
+    whole = '{"name":"f","arguments":{"x":"\\"}\\\\"}}'
+    arguments = '{"x":"\\"}\\\\"}'
+    for cut in range(len(whole)):
+        assert folded(read(whole[:cut], whole[cut:])) == ([("call_1", "f", arguments)], "tool_calls")
+    reader = CallReader(ChoiceStream(), ("f",), "c")
+    cut = whole.index("\\") + 1
+    pieces = [reader.read(each) for each in (chunk(whole[:cut]), chunk(reasoning_content="hm"))]
+    pieces += [reader.read(each) for each in (chunk(whole[cut:]), chunk(finish="stop"))]
+    assert folded([piece for piece in pieces if piece])[0] == [("c", "f", arguments)]
+
+
 def test_reasoning_passes_and_the_account_is_kept() -> None:
     reader = CallReader(ChoiceStream(), ("f",), "c")
     piece = reader.read(chunk(reasoning_content="hm"))

@@ -151,7 +151,7 @@ async def test_b12_stop_texts_whatever_the_engine_makes_of_them(
 
 
 async def test_an_engine_that_goes_on_behind_a_stop_text_is_left(hub: ScriptedHub) -> None:
-    hub.starter.reply = lambda _: Script([piece("aX"), *[piece("more")] * 100, 60.0])
+    hub.starter.reply = lambda _: Script([piece("aX"), *[piece("more")] * 100, 600.0])
     status, headers, body = await hub.chat(stop="X")
     assert (status, body["choices"][0]["message"]["content"]) == (200, "a")
     view = hub.journal.find(headers["x-request-id"])
