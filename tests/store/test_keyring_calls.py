@@ -95,6 +95,15 @@ def test_every_failure_is_a_sentence_without_the_secret(
     calls.forget(["a"])
 
 
+def test_an_error_that_quotes_the_secret_is_named_without_its_words(
+    backend: MemoryKeyring, calls: KeyringCalls
+) -> None:
+    backend.fails = keyring.errors.PasswordSetError(f"cannot store {SECRET}")
+    assert "(PasswordSetError):" in refusal(lambda: calls.write({"a": SECRET}, {"a": None}))
+    backend.fails = keyring.errors.PasswordSetError("disk full")
+    assert "(PasswordSetError: disk full):" in refusal(lambda: calls.write({"a": SECRET}, {"a": None}))
+
+
 def test_one_that_takes_and_gives_nothing_back(backend: MemoryKeyring, calls: KeyringCalls) -> None:
     backend.forgets = True
     assert "did not give it back" in refusal(lambda: calls.write({"a": SECRET}, {"a": None}))
