@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from cryptography import x509
 
+from relaydesk.config.listen import Listen
 from relaydesk.core.errors import EnvError, LocalError
 from relaydesk.core.tls.names import parse_name, permitted
+from relaydesk.engine.tls.acme.plan import AcmePlan
 from relaydesk.engine.tls.addresses import this_machine
 from relaydesk.engine.tls.context import MAX_UNKNOWN
+from tests.support.clock import FakeRng
+from tests.support.pebble import free_ports
 
 
 def served(client: ssl.SSLSocket) -> bytes:
@@ -226,3 +230,24 @@ def test_a_state_directory_that_is_none_is_a_sentence(hub: Any) -> None:
     hub.state.write_text("not a directory")
     with pytest.raises(EnvError, match=r"cannot read .*ca-key.pem \(Not a directory\)"):
         hub.service().prepare()
+
+
+def test_an_acme_certificate_stands_beside_the_hubs_own(hub: Any, eventually: Callable[..., Any]) -> None:
+    """Where no server answers; where one does: `tests/e2e/test_acme.py`."""
+    (port_80,) = free_ports(1)
+    plan = AcmePlan(
+        ("hub.example.org",), "https://127.0.0.1:1/dir", "", None, Listen("127.0.0.1", port_80), None
+    )
+    service = hub.service()
+    service.add_acme(plan, FakeRng(), {})
+    assert service.certificate.startswith("none yet for hub.example.org")
+    port = hub.serve(service)
+    assert "until it is there the hub serves one of its own CA" in hub.said("acme")[0]
+    eventually(lambda: "127.0.0.1 cannot be reached" in hub.said("acme")[-1])
+    port.connect("hub.local").close()
+    assert service.hint("https://localhost:8383") == (
+        b"This port speaks HTTPS, not plain HTTP: use https://hub.example.org:8383\n"
+    )
+    # Its upkeep goes on beside it.
+    hub.have("10.9.8.7")
+    eventually(lambda: parse_name("10.9.8.7") in service.names)
