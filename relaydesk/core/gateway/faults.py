@@ -24,6 +24,14 @@ _OVERFLOW_WORDS: Final = re.compile(
 _TEMPLATE_WORDS: Final = re.compile(r"jinja|chat template|raise_exception", re.IGNORECASE)
 _IMAGE_WORDS: Final = re.compile(r"image input is not supported|mmproj", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d{1,12}")
+# Which field an engine's words are about: the first that fits.
+_FIELDS: Final = (
+    (re.compile(r"grammar|schema|response_format|samplers", re.IGNORECASE), "response_format"),
+    (re.compile(r"jinja|template|raise_exception|assistant message|\brole", re.IGNORECASE), "messages"),
+    (re.compile(r"\btools?\b", re.IGNORECASE), "tools"),
+)
+# A field that llama.cpp names itself.
+_NAMED: Final = re.compile(r"Field '([a-z_]{1,40})'")
 
 
 def context_fault(prompt_tokens: int | None, context: int | None, *, at_least: bool = False) -> Fault:
@@ -57,7 +65,8 @@ def engine_fault(status: int, body: bytes) -> Fault:
             "unsupported", "this model takes text only, and the messages hold an image", param="messages"
         )
     if status in (400, 422) or (status == 500 and _TEMPLATE_WORDS.search(text)):
-        return Fault("engine_rejected", text or "the engine refused the request without a reason")
+        sentence = text or "the engine refused the request without a reason"
+        return Fault("engine_rejected", sentence, param=_field(text))
     if status == 413:
         return Fault("request_too_large", "the engine finds the request too large")
     if status == 429:
@@ -69,6 +78,14 @@ def engine_fault(status: int, body: bytes) -> Fault:
     if status in (401, 403, 404, 405):
         return Fault("engine_failed", "the engine does not answer as it should", "see `relaydesk doctor`")
     return Fault("engine_failed", f"the engine failed: {text}" if text else "the engine failed")
+
+
+def _field(text: str) -> str | None:
+    """The client's field that an engine complains about, None where its words do not tell."""
+    named = _NAMED.search(text)
+    if named:
+        return named[1]
+    return next((field for words, field in _FIELDS if words.search(text)), None)
 
 
 def _overflow(detail: dict[str, Any], text: str) -> Fault:

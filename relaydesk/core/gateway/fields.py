@@ -19,6 +19,8 @@ MAX_STOP_BYTES: Final = 8 * 1024
 MAX_BIASES: Final = 1024
 MAX_BIAS_BYTES: Final = 64 * 1024
 MAX_TEMPLATE_BYTES: Final = 4 * 1024
+# The engine sets memory aside for each: 4 bytes, for no more tokens than there are in most contexts.
+MAX_LAST: Final = 128 * 1024
 
 _BIG: Final = 2**31 - 1
 # Bounds, both included. 0 tokens is refused because the engine answers it with one.
@@ -34,7 +36,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     "presence_penalty": (-2, 2),
     "frequency_penalty": (-2, 2),
     "repeat_penalty": (0.01, 10),
-    "repeat_last_n": (-1, _BIG),
+    "repeat_last_n": (-1, MAX_LAST),
     "typical_p": (0, 1),
     "top_logprobs": (0, 20),
 }

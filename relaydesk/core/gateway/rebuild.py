@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from relaydesk.core.gateway.decode import encode
+from relaydesk.core.gateway.fields import MAX_LAST
 from relaydesk.core.gateway.request import ChatRequest
 
 _SEEDS: Final = 2**32
@@ -66,6 +67,11 @@ def choice_seed(seed: int | None, choice: int) -> int | None:
     return 0 if value == _RANDOM_SEED else value
 
 
+def last_n(asked: int | None) -> int | None:
+    """``repeat_last_n`` as the engine takes it: -1, which stands for all, is no number to it any more."""
+    return MAX_LAST if asked == -1 else asked
+
+
 def engine_body(
     request: ChatRequest,
     *,
@@ -99,11 +105,11 @@ def engine_body(
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
         repeat_penalty=request.repeat_penalty,
-        repeat_last_n=request.repeat_last_n,
+        repeat_last_n=last_n(request.repeat_last_n),
         typical_p=request.typical_p,
         logit_bias=_raw(request.logit_bias),
         logprobs=True if request.logprobs else None,
-        top_logprobs=request.top_logprobs if request.logprobs else None,
+        top_logprobs=_alternatives(request, extensions),
         response_format=_raw(request.response_format),
         tools=_raw(request.tools),
         parallel_tool_calls=request.parallel_tool_calls if request.tools else None,
@@ -117,6 +123,13 @@ def engine_body(
         body.chat_template_kwargs = _raw(request.far_template_options)
         body.reasoning_effort = request.effort
     return encode(body)
+
+
+def _alternatives(request: ChatRequest, extensions: bool) -> int | None:
+    """``top_logprobs``. Without a number llama.cpp tells twenty with each token, with 0 no logprobs at all."""
+    if not request.logprobs:
+        return None
+    return (request.top_logprobs or 1) if extensions else request.top_logprobs
 
 
 def _raw(data: bytes) -> Raw | None:

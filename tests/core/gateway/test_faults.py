@@ -61,6 +61,23 @@ def test_codes(status: int, message: str, code: str) -> None:
     assert of(status, message)[0] == code
 
 
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ("Failed to initialize samplers: failed to parse grammar", "response_format"),
+        ("JSON schema error at #: unrecognized type x", "response_format"),
+        ("Jinja Exception: Conversation roles must alternate", "messages"),
+        ("Cannot have 2 or more assistant messages at the end of the list.", "messages"),
+        ("Field 'repeat_last_n': Value must be between 0 <= value <= 9", "repeat_last_n"),
+        ("unknown tool", "tools"),
+        ("no", None),
+    ],
+)
+def test_the_field_that_an_engine_complains_about(message: str, param: str | None) -> None:
+    fault = engine_fault(400, json.dumps({"error": {"message": message}}).encode())
+    assert (fault.code, fault.param) == ("engine_rejected", param)
+
+
 def test_our_key_is_no_business_of_the_client() -> None:
     assert "key" not in of(401, "Invalid API Key")[1].lower()
 

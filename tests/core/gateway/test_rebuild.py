@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.fields import MAX_LAST
 from relaydesk.core.gateway.rebuild import choice_seed, engine_body
 from relaydesk.core.gateway.request import parse_chat
 
@@ -111,3 +113,20 @@ def test_reasoning_is_told_by_the_template_or_by_openais_field() -> None:
     assert (ours["chat_template_kwargs"], "reasoning_effort" in ours) == ({"enable_thinking": True}, False)
     assert (far["chat_template_kwargs"], far["reasoning_effort"]) == ({"enable_thinking": True}, "none")
     assert "chat_template_kwargs" not in body({"reasoning_effort": "low"}, extensions=False)
+
+
+def test_all_of_the_last_tokens_and_no_more_than_there_can_be() -> None:
+    assert "repeat_last_n" not in body()
+    assert body({"repeat_last_n": 64})["repeat_last_n"] == 64
+    assert body({"repeat_last_n": -1})["repeat_last_n"] == MAX_LAST
+    with pytest.raises(PeerError) as caught:
+        body({"repeat_last_n": MAX_LAST + 1})
+    assert caught.value.fault.param == "repeat_last_n"
+
+
+def test_logprobs_are_asked_for_so_that_they_come() -> None:
+    for asked, ours, far in ((None, 1, None), (0, 1, 0), (5, 5, 5)):
+        fields = {"logprobs": True, "top_logprobs": asked}
+        assert body(fields)["top_logprobs"] == ours
+        assert body(fields, extensions=False).get("top_logprobs") == far
+    assert "top_logprobs" not in body({"logprobs": False, "top_logprobs": 0})

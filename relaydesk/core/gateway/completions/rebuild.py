@@ -10,7 +10,7 @@ from msgspec import Raw
 from relaydesk.core.gateway.completions.prompt import Prompt
 from relaydesk.core.gateway.completions.request import CompletionRequest
 from relaydesk.core.gateway.decode import encode
-from relaydesk.core.gateway.rebuild import choice_seed
+from relaydesk.core.gateway.rebuild import choice_seed, last_n
 
 _USAGE: Final = Raw(b'{"include_usage":true}')
 
@@ -73,7 +73,7 @@ def completion_body(
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
         repeat_penalty=request.repeat_penalty,
-        repeat_last_n=request.repeat_last_n,
+        repeat_last_n=last_n(request.repeat_last_n),
         typical_p=request.typical_p,
         logit_bias=Raw(request.logit_bias) if request.logit_bias else None,
         logprobs=request.logprobs,
