@@ -126,7 +126,7 @@ def engine_body(
 
 
 def _alternatives(request: ChatRequest, extensions: bool) -> int | None:
-    """``top_logprobs``. Without a number llama.cpp tells twenty with each token, with 0 no logprobs at all."""
+    """``top_logprobs``. Without a number llama.cpp tells twenty a token, with 0 no logprobs at all."""
     if not request.logprobs:
         return None
     return (request.top_logprobs or 1) if extensions else request.top_logprobs

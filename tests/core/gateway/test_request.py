@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.errors import PeerError
+from relaydesk.core.gateway.chat import ChatWork
 from relaydesk.core.gateway.request import ChatRequest, check_capabilities, parse_chat
 from relaydesk.core.gateway.work import Capabilities
 
@@ -270,6 +272,18 @@ KEYS = [
     "json_schema",
     "image_url",
     "url",
+    "system",
+    "parameters",
+    "input_schema",
+    "properties",
+    "items",
+    "anyOf",
+    "$ref",
+    "enum",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "allowed_tools",
 ]
 JSONISH = st.recursive(
     st.none()
@@ -286,16 +300,22 @@ JSONISH = st.recursive(
 
 
 def only_peer_errors(body: bytes) -> None:
+    """A request that a model of any kind can be asked, or a 400 that names the field."""
     fault = None
     try:
         request = parse_chat(body)
         json.loads(request.messages)
-        check_capabilities(request, Capabilities())
+        for capabilities in (Capabilities(tools=True, images=True), Capabilities()):
+            work = ChatWork(request).fitted(capabilities)
+            for extensions in (True, False):
+                sent = work.body(0, alias="m", slot=0, cache_prompt=True, extensions=extensions)
+                assert json.loads(sent)["messages"]
+            work.reader(0, "call")
     except PeerError as error:
         fault = error.fault
     if fault is not None:
         assert fault.rule.status == 400
-        assert fault.param or fault.code != "unsupported"
+        assert fault.param or fault.code == "invalid_json" or fault.message.startswith("the request body")
 
 
 @settings(max_examples=200, deadline=None)
@@ -314,6 +334,75 @@ def test_any_value_in_one_field_gives_a_request_or_a_400(key: str, value: object
 @given(st.binary(max_size=200) | JSONISH.map(lambda v: json.dumps(v).encode()))
 def test_any_bytes_give_a_request_or_a_400(body: bytes) -> None:
     only_peer_errors(body)
+
+
+RICH = {
+    "model": "m",
+    "system": [{"type": "text", "text": "a"}],
+    "messages": [
+        {"role": "developer", "content": [{"type": "text", "text": "b", "cache_control": {}}]},
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}],
+        },
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": "hm",
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+        {"role": "user", "content": "x"},
+    ],
+    "tools": [
+        {
+            "type": "function",
+            "function": {
+                "name": "f",
+                "description": "d",
+                "strict": True,
+                "parameters": {
+                    "type": "object",
+                    "properties": {"a": {"type": "string", "pattern": "^a$"}, "b": {"$ref": "#/$defs/n"}},
+                    "required": ["a"],
+                    "additionalProperties": False,
+                    "$defs": {"n": {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": [None]}]}},
+                },
+            },
+        },
+        {"type": "custom", "name": "g", "input_schema": {"type": "object"}},
+    ],
+    "tool_choice": {"type": "function", "function": {"name": "f"}},
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {"name": "n", "schema": {"items": {"const": 1}}},
+    },
+    "stop": ["x"],
+    "logit_bias": {"5": 1},
+    "stream_options": {"include_usage": True},
+    "chat_template_kwargs": {"enable_thinking": True},
+    "modalities": ["text"],
+}
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every spot in a value, as what holds it and the key there."""
+    if not isinstance(value, dict | list):
+        return []
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    return [(value, key) for key in keys] + [spot for key in keys for spot in places(value[key])]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_value_anywhere_in_a_rich_request_gives_a_request_or_a_400(data: st.DataObject) -> None:
+    request = copy.deepcopy(RICH)
+    if data.draw(st.booleans()):
+        request["tool_choice"] = data.draw(st.sampled_from(["required", "none", None]))
+    for _ in range(data.draw(st.integers(1, 2))):
+        holder, key = data.draw(st.sampled_from(places(request)))
+        holder[key] = copy.deepcopy(data.draw(JSONISH))
+    only_peer_errors(json.dumps(request).encode())
 
 
 @settings(max_examples=100, deadline=None)
