@@ -26,7 +26,7 @@ def test_no_durations(text: str) -> None:
         kinds.parse_duration(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 30 * 24 * 3_600_000))
 def test_durations_round_trip_to_the_millisecond(milliseconds: int) -> None:
     shown = kinds.show_duration(milliseconds / 1000)

@@ -47,8 +47,13 @@ def test_names_on_the_wire() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_cross_the_wire_by_tag(name: str) -> None:
     kind = COMMANDS[name]
-    samples = {"spec": {"name": "m"}, "changes": {"ctx": 5}, "settings": {"models": []}, "since_day": 3, "limit": 5}
-    samples |= {"reference": "smollm2", "wanted": {"key": "ann"}}
+    samples = {
+        "spec": {"name": "m"},
+        "changes": {"ctx": 5},
+        "settings": {"models": []},
+        "reference": "smollm2",
+    }
+    samples |= {"wanted": {"key": "ann"}, "since_day": 3, "limit": 5}
     fields = {field: samples.get(field, "x") for field in kind.__struct_fields__}
     command = convert({"command": name, **fields}, kind)
     assert decode(encode(command), AnyCommand) == command  # type: ignore[arg-type]

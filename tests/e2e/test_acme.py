@@ -78,6 +78,7 @@ def test_a_domain_gets_its_certificate_and_the_house_keeps_the_hubs_own(
         assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_or_is_not_there_stops_neither_start_nor_end(tmp_path: Path) -> None:
     gate = threading.Event()
     with AcmeServer(tmp_path / "server") as server:

@@ -58,6 +58,7 @@ def whole(rig: ClientRig, body: dict[str, Any]) -> tuple[str, str]:
     return choice["message"]["content"], choice["finish_reason"]
 
 
+@pytest.mark.long
 def test_b07_an_answer_that_fills_the_context_ends_with_length(rig: ClientRig) -> None:
     """It merely might not fit: that is no reason to refuse it."""
     body = chat_body("word " * 190, model="small", max_tokens=200, logit_bias={"2": -100})

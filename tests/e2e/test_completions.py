@@ -158,6 +158,7 @@ async def test_no_path_in_any_answer(hub: Hub) -> None:
         assert ".gguf" not in text and ".sock" not in text and "SmolLM" not in text
 
 
+@pytest.mark.long
 async def test_a_gap_is_filled_with_the_models_own_tokens(hub: Hub, smollm2: Path, tmp_path: Path) -> None:
     status, body = await post(hub, prompt="def add(a, b):\n    return ", suffix="\n")
     assert (status, body["error"]["param"], body["error"]["code"]) == (400, "suffix", "unsupported")

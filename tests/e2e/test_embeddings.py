@@ -116,6 +116,7 @@ async def test_nobody_waits_for_a_chat_to_end(hub: Hub, session: aiohttp.ClientS
         assert [each.state for each in requests.in_flight] == ["generating"]
 
 
+@pytest.mark.long
 async def test_a_text_of_many_pieces(hub: Hub, session: aiohttp.ClientSession, smollm2: Path) -> None:
     text = PROSE[:800]
     (found,) = await vectors(hub, session, text)
@@ -136,6 +137,7 @@ async def test_a_text_of_many_pieces(hub: Hub, session: aiohttp.ClientSession, s
     assert cosine(found, whole["data"][0]["embedding"]) > 0.98
 
 
+@pytest.mark.long
 async def test_a_chunk_of_more_than_512_tokens_and_one_that_is_too_long(
     hub: Hub, session: aiohttp.ClientSession
 ) -> None:
@@ -190,6 +192,7 @@ async def test_leaving_a_long_text_stops_the_engine_soon(hub: Hub, session: aioh
     assert 0 < requests.recent[0].prompt_done < 18_000
 
 
+@pytest.mark.long
 async def test_what_an_embedder_needs_is_what_it_takes(
     hub: Hub, session: aiohttp.ClientSession, smollm2: Path
 ) -> None:

@@ -13,6 +13,7 @@ from tests.support.hub import Hub, chat_body
 pytestmark = pytest.mark.engine
 
 
+@pytest.mark.long
 def test_a_mended_file_is_noticed_at_once(smollm2: Path, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     shutil.copyfile(smollm2, file)

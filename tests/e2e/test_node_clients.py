@@ -214,7 +214,7 @@ def test_openai_retries_what_may_get_better_and_nothing_else(openai: dict[str, A
     assert permanent["seen"] == [{"status": 503, "after": None, "retry": "false"}]
     assert again["code"] == "model_load_failed"
     assert [each["status"] for each in again["seen"]] == [503] * 3
-    assert again["seen"][1]["after"] == "1"
+    assert all(int(each["after"]) >= 1 for each in again["seen"])
     # Asked for by Retry-After, and taken.
     assert again["seconds"] >= 1
 

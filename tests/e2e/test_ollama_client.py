@@ -77,6 +77,7 @@ def test_a_raw_prompt_is_a_completion(hub: Hub, client: ollama.Client) -> None:
     assert caught.value.status_code == 400
 
 
+@pytest.mark.long
 def test_samplers_reach_the_engine(client: ollama.Client) -> None:
     def answer(**options: Any) -> str | None:
         asked = {**OPTIONS, "temperature": 1, **options}
@@ -108,6 +109,7 @@ def test_stop_format_and_logprobs(client: ollama.Client) -> None:
     assert [len(each.top_logprobs or ()) for each in logged.logprobs] == [2, 2, 2]
 
 
+@pytest.mark.long
 def test_vectors_are_the_same_on_every_route(hub: Hub, client: ollama.Client) -> None:
     found = client.embed("tiny", ["red", "The sky is blue."])
     theirs = openai(hub, "/v1/embeddings", input=["red", "The sky is blue."])
@@ -164,6 +166,7 @@ def test_a_wrong_key_opens_nothing(hub: Hub) -> None:
             assert caught.value.status_code == 401
 
 
+@pytest.mark.long
 def test_a_model_is_loaded_kept_and_let_go(smollm2: Path) -> None:
     with Hub() as hub:
         hub.add(smollm2)

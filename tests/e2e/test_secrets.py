@@ -34,6 +34,7 @@ def files_of(hub: Hub) -> set[str]:
     return {path.name for path in (hub.state / "secrets").iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.net
 def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
@@ -63,6 +64,7 @@ def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
         assert key not in everything
 
 
+@pytest.mark.long
 def test_a_keyring_that_hangs_ends_the_start_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "hanging_keyring.py").write_text(HANGING)
     hub = Hub(tmp_path, secrets="keyring")

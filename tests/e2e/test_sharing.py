@@ -99,6 +99,7 @@ async def test_the_longest_unused_makes_room_and_one_in_use_is_waited_for(smollm
         assert results[1][1]["usage"]["completion_tokens"] == 150
 
 
+@pytest.mark.long
 async def test_idle_models_are_unloaded(smollm2: Path) -> None:
     with Hub() as hub:
         hub.add(smollm2, keep_alive_s=1)

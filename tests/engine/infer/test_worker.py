@@ -332,6 +332,7 @@ async def test_an_interpreter_that_is_not_there_is_told(make_worker: Make) -> No
     assert worker.state == "exited"
 
 
+@pytest.mark.long
 async def test_a_worker_that_prints_for_ever_is_ended_at_its_time(make_worker: Make, tmp_path: Path) -> None:
     chatty = tmp_path / "python"
     line = "0.00.682.639 E srv init: model loaded"
@@ -345,6 +346,7 @@ async def test_a_worker_that_prints_for_ever_is_ended_at_its_time(make_worker: M
     assert len(worker.lines) == 40
 
 
+@pytest.mark.long
 async def test_ten_lives_leave_nothing_behind(make_worker: Make, runtime_dir: Path) -> None:
     async def life() -> None:
         worker = make_worker(ctx_total=256, slots=1)
@@ -359,9 +361,10 @@ async def test_ten_lives_leave_nothing_behind(make_worker: Make, runtime_dir: Pa
     await life()  # threads and caches of the first use
     me = psutil.Process()
     descriptors = me.num_fds()
+    others = me.children(recursive=True)  # what other tests keep for the whole session
     for _ in range(5):
         await asyncio.gather(life(), life())
     await asyncio.sleep(0.05)
     assert me.num_fds() <= descriptors
-    assert me.children(recursive=True) == []
+    assert me.children(recursive=True) == others
     assert list(runtime_dir.iterdir()) == []

@@ -263,7 +263,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -107,7 +107,7 @@ def test_answers_as_clients_read_them() -> None:
     assert embeddings_body([]) == b'{"embedding":[]}'
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.dictionaries(
         st.sampled_from(["model", "input", "prompt", "truncate", "dimensions", "keep_alive", "options"]),

@@ -170,7 +170,7 @@ def test_an_image_alone_is_a_question() -> None:
     assert ask(prompt="", images=[PICTURE]).work.choices == 1
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(
     st.dictionaries(
         st.sampled_from(

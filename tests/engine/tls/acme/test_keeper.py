@@ -86,6 +86,7 @@ async def test_a_first_certificate_is_got_and_a_restart_asks_for_none(
     assert desk.said[-1] == ""
 
 
+@pytest.mark.long
 async def test_one_with_a_third_of_its_life_left_is_renewed(
     pebble: Pebble, plan_for: Plans, desk: Desk
 ) -> None:

@@ -81,6 +81,7 @@ async def test_by_http_for_two_names_while_the_loop_goes_on(pebble: Pebble, plan
     assert "KEY" not in repr(found)
 
 
+@pytest.mark.long
 async def test_by_dns_with_a_wildcard(pebble: Pebble, plan_for: Plans, tmp_path: Path) -> None:
     plan = plan_for(pebble, "*.wild.lab.test", hook=dns_hook(tmp_path, pebble))
     # Nothing is listened to.
