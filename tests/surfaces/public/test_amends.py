@@ -209,3 +209,57 @@ async def test_an_anthropic_shaped_body_of_an_editor(hub: ScriptedHub) -> None:
     sent = hub.starter.engine("tiny").bodies[0]["messages"]
     assert [each["role"] for each in sent] == ["system", "user"]
     assert sent[0]["content"].startswith("Be brief.\n\n") and sent[1]["content"] == "hi"
+
+
+async def test_a_forced_call_in_the_other_dialects(hub: ScriptedHub) -> None:
+    hub.starter.reply = lambda _: says(*CALL)
+    schema = WEATHER["function"]["parameters"]
+    asked: dict[str, Any] = {
+        "/v1/responses": {
+            "input": "x",
+            "tools": [{"type": "function", "name": "weather", "parameters": schema}],
+            "tool_choice": {"type": "function", "name": "weather"},
+        },
+        "/v1/messages": {
+            "max_tokens": 50,
+            "messages": [{"role": "user", "content": "x"}],
+            "tools": [{"name": "weather", "input_schema": schema}],
+            "tool_choice": {"type": "any"},
+            "stop_sequences": ["P"],
+        },
+    }
+    answers = {}
+    for path, body in asked.items():
+        async with hub.session.post(hub.url + path, json={"model": "tiny", **body}) as reply:
+            assert reply.status == 200, await reply.text()
+            answers[path] = await reply.json()
+    (item,) = answers["/v1/responses"]["output"]
+    assert (item["type"], item["name"], item["arguments"]) == ("function_call", "weather", ARGUMENTS)
+    (block,) = answers["/v1/messages"]["content"]
+    assert (block["type"], block["name"], block["input"]) == ("tool_use", "weather", json.loads(ARGUMENTS))
+    assert answers["/v1/messages"]["stop_reason"] == "tool_use"
+
+
+async def test_a_keyword_is_named_in_the_words_of_each_dialect(hub: ScriptedHub) -> None:
+    odd = {"type": "object", "properties": {"x": {"type": "number", "minimum": 0}}}
+    chat = {"messages": [{"role": "user", "content": "x"}]}
+    asked: dict[str, tuple[Any, str]] = {
+        "/api/chat": ({**chat, "format": odd}, "format.properties.x.minimum"),
+        "/v1/responses": (
+            {"input": "x", "text": {"format": {"type": "json_schema", "name": "n", "schema": odd}}},
+            "text.format.schema.properties.x.minimum",
+        ),
+        "/v1/messages": (
+            {
+                "max_tokens": 5,
+                **chat,
+                "tools": [{"name": "f", "input_schema": odd}],
+                "tool_choice": {"type": "tool", "name": "f"},
+            },
+            "tools[0].input_schema.properties.x.minimum",
+        ),
+    }
+    for path, (body, param) in asked.items():
+        async with hub.session.post(hub.url + path, json={"model": "tiny", **body}) as reply:
+            assert reply.status == 400
+            assert param in await reply.text()
