@@ -44,21 +44,31 @@ class StopFinder:
 
     def read(self, text: str) -> tuple[int, int] | None:
         """Where in ``text`` the first stop text ends, and its length; None where none does."""
-        for at, char in enumerate(text, 1):
-            longest = 0
-            for number, stop in enumerate(self._texts):
-                state, borders = self._states[number], self._borders[number]
-                while state and stop[state] != char:
-                    state = borders[state - 1]
-                if stop[state] == char:
-                    state += 1
-                if state == len(stop):
-                    longest = max(longest, state)
-                    state = 0
-                self._states[number] = state
-            if longest:
-                return at, longest
-        return None
+        ends: list[tuple[int, int]] = []
+        for number, stop in enumerate(self._texts):
+            state = self._states[number]
+            at = (stop[:state] + text).find(stop)
+            if at >= 0:
+                ends.append((at + len(stop) - state, -len(stop)))
+            else:
+                self._states[number] = self._begun(number, text)
+        if not ends:
+            return None
+        end, length = min(ends)
+        return end, -length
+
+    def _begun(self, number: int, text: str) -> int:
+        """How much of a stop text, which ``text`` does not hold, begins at the end of ``text``."""
+        stop, borders, state = self._texts[number], self._borders[number], self._states[number]
+        if len(text) >= len(stop):
+            # What can begin it is shorter than itself.
+            text, state = text[len(text) - len(stop) + 1 :], 0
+        for char in text:
+            while state and stop[state] != char:
+                state = borders[state - 1]
+            if stop[state] == char:
+                state += 1
+        return state
 
 
 class StopReader:

@@ -16,7 +16,7 @@ from relaydesk.core.text import safe_text
 MAX_TOOLS: Final = 512
 MAX_NAME: Final = 128
 # Each schema is read whole on the loop.
-MAX_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 512 * 1024
 NO_PARAMETERS: Final = b'{"type":"object","properties":{}}'
 
 
