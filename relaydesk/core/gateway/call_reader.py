@@ -43,7 +43,10 @@ class _At(Enum):
 class CallReader:
     """`Reader` of one choice whose answer is a call to one of ``names``. ``call_id`` is the call's."""
 
-    __slots__ = ("_at", "_depth", "_head", "_inner", "_names", "_native", "_pending", "_quoted", "call_id")
+    __slots__ = (
+        *("_at", "_depth", "_head", "_inner", "_names", "_native", "_pending", "_quoted", "_refused"),
+        "call_id",
+    )
 
     def __init__(self, inner: Reader, names: Collection[str], call_id: str) -> None:
         self.call_id = call_id
@@ -56,6 +59,7 @@ class CallReader:
         self._quoted = ""
         self._pending = ""
         self._native = False
+        self._refused = False
 
     @property
     def tally(self) -> Tally:
@@ -67,6 +71,7 @@ class CallReader:
             return None
         # An engine that reads calls out of answers by itself may have found this one.
         self._native = self._native or bool(piece.calls)
+        self._refused = self._refused or bool(piece.refusal)
         if not self._native:
             text = _decoded(piece.content) if piece.content else ""
             piece.calls = encode(deltas) if (deltas := self._deltas(text, last=bool(piece.finish))) else b""
@@ -84,7 +89,7 @@ class CallReader:
         if self._at is _At.DONE:
             self.tally.finish_reason = "tool_calls"
             piece.finish = b'"tool_calls"'
-        elif piece.finish == b'"stop"':
+        elif piece.finish == b'"stop"' and not self._refused:
             raise _failed("the engine ended before the call that was asked for was complete")
 
     def _deltas(self, text: str, *, last: bool) -> list[dict[str, object]]:

@@ -25,13 +25,14 @@ _BEGINNINGS: Final = (b"{", b"[", b"\\", b"t", b"f", b"n", b"-", *(b"%d" % digit
 
 
 class JsonReader:
-    """`Reader` of a choice whose text must be one JSON value, unless it is cut short."""
+    """`Reader` of a choice whose text must be one JSON value, unless it is cut short or refused."""
 
-    __slots__ = ("_inner", "_texts")
+    __slots__ = ("_inner", "_refused", "_texts")
 
     def __init__(self, inner: Reader) -> None:
         self._inner = inner
         self._texts: list[bytes] = []
+        self._refused = False
 
     @property
     def tally(self) -> Tally:
@@ -44,8 +45,10 @@ class JsonReader:
             if not self._texts and begins and not begins.startswith(_BEGINNINGS):
                 raise _failed()
             self._texts.append(piece.content)
-        if piece is not None and piece.finish == b'"stop"':
-            self._check()
+        if piece is not None:
+            self._refused = self._refused or bool(piece.refusal)
+            if piece.finish == b'"stop"' and not self._refused:
+                self._check()
         return piece
 
     def end(self) -> None:

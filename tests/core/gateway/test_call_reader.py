@@ -135,6 +135,12 @@ def test_an_escape_that_is_cut_ends_no_string() -> None:
     assert folded([piece for piece in pieces if piece])[0] == [("c", "f", arguments)]
 
 
+def test_a_refusal_is_an_answer_too() -> None:
+    reader = CallReader(ChoiceStream(), ("f",), "c")
+    pieces = [reader.read(chunk(refusal="no")), reader.read(chunk(finish="stop"))]
+    assert [(piece.refusal, piece.finish) for piece in pieces if piece] == [(b'"no"', b""), (b"", b'"stop"')]
+
+
 def test_reasoning_passes_and_the_account_is_kept() -> None:
     reader = CallReader(ChoiceStream(), ("f",), "c")
     piece = reader.read(chunk(reasoning_content="hm"))

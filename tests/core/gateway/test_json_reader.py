@@ -49,3 +49,11 @@ def test_prose_is_not_even_begun() -> None:
 
 def test_what_is_cut_by_its_limit_is_what_was_asked_for() -> None:
     assert read('{"a": 1', finish="length") == '{"a": 1'
+
+
+def test_a_refusal_is_an_answer_too() -> None:
+    reader = JsonReader(ChoiceStream())
+    said = reader.read(json.dumps({"choices": [{"delta": {"refusal": "no"}}]}).encode())
+    assert said is not None and said.refusal == b'"no"'
+    last = reader.read(piece(None, "stop"))
+    assert last is not None and last.finish == b'"stop"'
