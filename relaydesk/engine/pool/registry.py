@@ -41,6 +41,8 @@ from relaydesk.store.models import ModelsRepo
 
 # What an operator may change; the rest is ours to keep.
 _OURS = {"name", "owned", "size_bytes", "sha256", "added_ms", "source", "url_key_secret"}
+# A template of the operator's own is a file, read when the model is loaded: what one may have at most in use.
+_OWN_TEMPLATE: Final = 32 * 1024
 EDITABLE = frozenset(ModelSpec.__struct_fields__) - _OURS
 
 
@@ -127,7 +129,7 @@ class Registry:
             infill=header is not None and header.infills,
             infill_tokens=header.infill_tokens if header is not None else None,
             vocabulary=header.vocab_size if header is not None else 0,
-            template_bytes=len(entry.spec.template or (header.template if header is not None else "")),
+            template_bytes=_OWN_TEMPLATE if own else len(header.template) if header is not None else 0,
         )
 
     async def add(self, spec: ModelSpec) -> Entry:

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi import checks
 from relaydesk.core.gateway.chat_schema import CHAT_ANSWER, CHAT_REQUEST
 from relaydesk.core.gateway.prompt_count import COUNT_PATH
 from tests.support.raw_http import RawClient
-from tests.support.scripted_engine import Script, whole
+from tests.support.scripted_engine import Script, answer, whole
 from tests.support.scripted_hub import KEY, ScriptedHub
 
 
@@ -87,6 +87,16 @@ async def test_a_real_answer_is_as_described(hub: ScriptedHub) -> None:
             jsonschema.validate(body, CHAT_ANSWER)
 
 
+def obliging(body: dict[str, Any]) -> Script:
+    """An engine that keeps to what it is bound to: JSON, or the call that a forced one has to be."""
+    if "response_format" not in body:
+        return answer("Hello", " there")
+    schema = body["response_format"].get("json_schema", {}).get("schema", {})
+    call = (schema.get("anyOf") or [schema])[0].get("properties", {})
+    names = call.get("name", {}).get("enum") if "arguments" in call else None
+    return answer(json.dumps({"name": names[0], "arguments": {}} if names else {}))
+
+
 def explore(document: dict[str, Any], url: str, examples: int) -> Counter[tuple[str, int]]:
     """Ask every operation with bodies that fit its schema and bodies that do not; what came how often."""
     schema = schemathesis.openapi.from_dict(document)
@@ -128,6 +138,7 @@ async def explored(hub: ScriptedHub, examples: int) -> Counter[tuple[str, int]]:
         return Script(body=b'{"input_tokens":7}') if path == COUNT_PATH else whole(path, body)
 
     hub.starter.whole = counts
+    hub.starter.reply = obliging
     document = await fetched(hub)
     came = await asyncio.to_thread(explore, document, hub.url, examples)
     await hub.idle(5)
