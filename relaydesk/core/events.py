@@ -68,6 +68,13 @@ class KeysChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class KeysUsed(Event):
+    """What keys have used, or have set aside, is another amount."""
+
+    section: ClassVar[str] = "keys"
+
+
+@dataclass(frozen=True, slots=True)
 class HealthSampled(Event):
     """The gauges were read anew."""
 

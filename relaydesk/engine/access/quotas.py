@@ -34,19 +34,30 @@ class Quotas:
     """Every key's quota by the key's id.
 
     ``boot`` names this start of the system: what was said ahead in another one counts as used. ``failed`` is
-    told, in a sentence, that usage cannot be kept, and "" once it can again.
+    told, in a sentence, that usage cannot be kept, and "" once it can again. ``moved`` is called about once a
+    second, where a key stands otherwise than before.
     """
 
     name = "quotas"
 
     def __init__(
-        self, repo: UsageRepo, log: UsageLog, clock: Clock, boot: str, failed: Callable[[str], None]
+        self,
+        repo: UsageRepo,
+        log: UsageLog,
+        clock: Clock,
+        boot: str,
+        failed: Callable[[str], None],
+        moved: Callable[[], None] = lambda: None,
     ) -> None:
         self._repo = repo
         self._log = log
         self._clock = clock
         self._boot = boot
         self._failed = failed
+        self._moved = moved
+        # Keys whose standing may differ from the one told last, and what was told.
+        self._active: set[str] = set()
+        self._told: dict[str, Standing] = {}
         self._quotas: dict[str, KeyQuota] = {}
         self._known: dict[str, dict[int, int]] = {}
         self._pending: dict[tuple[str, int], list[int]] = {}
@@ -86,6 +97,7 @@ class Quotas:
     async def admit(self, key: str, ask: Ask) -> Grant:
         """Begin a request. Raises `PeerError` as `KeyQuota.admit`, `EnvError` where the disk fails."""
         quota = self._quota(key)
+        self._active.add(key)
         grant = quota.admit(ask, self._clock.mono(), self._clock.wall_ms())
         if quota.limits.tokens_per_day and self._reached(quota, grant.day) > self._ahead.get(
             (key, grant.day), 0
@@ -105,6 +117,7 @@ class Quotas:
         """End a request with what it used. Does nothing the second time, nor where nothing was granted."""
         if not grant.open:
             return
+        self._active.add(key)
         self._quota(key).settle(grant, prompt + completion)
         if not prompt + completion:
             return
@@ -128,6 +141,7 @@ class Quotas:
         """Take the log over into the database, about once a second."""
         while True:
             await asyncio.sleep(FLUSH_S)
+            self._tell()
             if self._changed:
                 try:
                     await self._flush()
@@ -146,6 +160,15 @@ class Quotas:
         except FaultError as error:
             _log.error("usage stays in its log until the next start: %s", error)
         self._log.close()
+
+    def _tell(self) -> None:
+        """Say so where a key stands otherwise than a second ago."""
+        now = {key: self.standing(key) for key in self._active if key in self._quotas}
+        if now != self._told:
+            self._told = now
+            self._moved()
+        # The last 60 seconds go by without anybody doing anything.
+        self._active = {key for key, standing in now.items() if standing.running or standing.minute_used}
 
     def _quota(self, key: str) -> KeyQuota:
         found = self._quotas.get(key)

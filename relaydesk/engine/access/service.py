@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from relaydesk.config.paths import Paths
+from relaydesk.core.events import KeysUsed
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.engine.access.audit import Audit
 from relaydesk.engine.access.boot import boot_name
@@ -49,7 +50,9 @@ class AccessService:
         self._log = AuditLog(paths.audit, audit_days, self._from_thread(self._audit_alert))
         self.audit = Audit(self._log, clock, placement_of)
         usage_log = UsageLog(paths.usage_log)
-        self.quotas = Quotas(UsageRepo(database), usage_log, clock, boot_name(), self._usage_alert)
+        self.quotas = Quotas(
+            UsageRepo(database), usage_log, clock, boot_name(), self._usage_alert, self._used
+        )
         self.ring = KeyRing(KeysRepo(database), self.quotas, clock, rng, bus)
         self.authenticator: Authenticator
 
@@ -81,6 +84,9 @@ class AccessService:
 
     def _audit_alert(self, sentence: str) -> None:
         self._alert("audit_not_kept", sentence, "what happens until then is missing in the audit")
+
+    def _used(self) -> None:
+        self._bus.publish(KeysUsed())
 
     def _usage_alert(self, sentence: str) -> None:
         self._alert("usage_not_kept", sentence, "a restart before then forgets what keys have used")
