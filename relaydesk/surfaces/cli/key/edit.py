@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from relaydesk.surfaces.cli.prompt import confirm, yes_option
 @attach_option
 def add(name: str, in_path: bool, as_json: bool, attach: Path | None, **options: Any) -> None:
     """Make a key called NAME. Its secret is shown now and never again."""
-    settings = settings_of(options, time.time_ns() // 1_000_000)
+    settings = settings_of(options)
     if in_path:
         settings["in_path"] = True
     value = find_node(attach).call(AddKey(name=name, settings=settings)).value
@@ -47,7 +46,7 @@ def add(name: str, in_path: bool, as_json: bool, attach: Path | None, **options:
 @attach_option
 def edit(name: str, as_json: bool, attach: Path | None, **options: Any) -> None:
     """Change what the key NAME may do, from its next request on. What is not given stays."""
-    settings = settings_of(options, time.time_ns() // 1_000_000)
+    settings = settings_of(options)
     if not settings:
         raise click.UsageError("Nothing to change: give an option.")
     value = find_node(attach).call(SetKey(name=name, settings=settings)).value

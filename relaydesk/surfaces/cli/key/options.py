@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
-from typing import Any, Final, TypeVar
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 import click
 
-from relaydesk.config.kinds import parse_duration
+from relaydesk.config.expiry import ALLOWED, parse_expiry
 from relaydesk.core.access.limits import MOST
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_DAYS: Final = re.compile(r"(\d{1,6})d")
-_DAY_S: Final = 86_400
-
 
 class Expiry(click.ParamType[Any]):
-    """``never``, a day (``2027-01-31``: from its beginning, UTC) or a time from now (``30d``, ``12h``).
-
-    Gives (True, seconds from now) or (False, seconds since 1970), 0 for never.
-    """
+    """A time as `parse_expiry` reads it; gives milliseconds since 1970, 0 for never."""
 
     name = "WHEN"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, tuple):
+        if isinstance(value, int):
             return value
-        text = str(value).strip().lower()
-        if text == "never":
-            return False, 0
-        if found := _DAYS.fullmatch(text):
-            return True, int(found[1]) * _DAY_S
         try:
-            day = date.fromisoformat(text)
-            return False, int(datetime.combine(day, time(), UTC).timestamp())
+            return parse_expiry(value, time.time_ns() // 1_000_000)
         except ValueError:
-            pass
-        try:
-            return True, parse_duration(text)
-        except ValueError:
-            self.fail(f"{text[:40]!r} is no time: give 30d, 12h, 2027-01-31 or never.", param, ctx)
+            self.fail(f"{str(value).strip()[:40]!r} is no time: give {ALLOWED}.", param, ctx)
 
 
 def setting_options(command: F) -> F:
@@ -55,7 +39,7 @@ def setting_options(command: F) -> F:
             click.option(
                 "--requests-per-minute", type=limit, metavar="N", help="Requests in 60 seconds; 0: no limit."
             ),
-            click.option("--expires", type=Expiry(), help="30d, 12h, 2027-01-31 or never."),
+            click.option("--expires", type=Expiry(), help=f"{ALLOWED}."),
             click.option(
                 "--model",
                 "models",
@@ -69,7 +53,7 @@ def setting_options(command: F) -> F:
     return command
 
 
-def settings_of(options: dict[str, Any], wall_ms: int) -> dict[str, Any]:
+def settings_of(options: dict[str, Any]) -> dict[str, Any]:
     """The settings that were given, as the node takes them."""
     settings = {
         name: options[name]
@@ -77,8 +61,7 @@ def settings_of(options: dict[str, Any], wall_ms: int) -> dict[str, Any]:
         if options[name] is not None
     }
     if options["expires"] is not None:
-        from_now, seconds = options["expires"]
-        settings["expires_ms"] = wall_ms + round(seconds * 1000) if from_now else seconds * 1000
+        settings["expires_ms"] = options["expires"]
     if options["models"]:
         settings["models"] = [] if "all" in options["models"] else list(options["models"])
     return settings
