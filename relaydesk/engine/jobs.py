@@ -95,6 +95,8 @@ class JobBoard:
             raise
         except FaultError as error:
             state, fault = "failed", error.fault
+            view = self._views[job_id]
+            _log.warning("%s %s failed: %s", view.kind, view.subject, error.fault.message)
         except Exception:
             _log.exception("job %s failed inside relaydesk", job_id)
             state, fault = "failed", Fault("internal_error", "the job failed inside relaydesk", "see the log")

@@ -56,7 +56,10 @@ class MemoryView(msgspec.Struct, frozen=True):
 
 
 class ModelView(msgspec.Struct, frozen=True):
-    """One registered model. ``context_length`` is what one request can use, in tokens."""
+    """One registered model. ``context_length`` is what one request can use, in tokens.
+
+    ``owned``: relaydesk fetched its file, and removing the model deletes it.
+    """
 
     name: str
     state: ModelState
@@ -82,6 +85,7 @@ class ModelView(msgspec.Struct, frozen=True):
     last_used_at_ms: int = 0
     added_at_ms: int = 0
     fault: FaultView | None = None
+    owned: bool = False
 
 
 class ModelsView(msgspec.Struct, frozen=True):

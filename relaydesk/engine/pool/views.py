@@ -60,6 +60,7 @@ def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, in
         quantization=safe_text(header.file_type if header is not None else "", 32),
         architecture=header.architecture if header is not None else safe_text(""),
         source=safe_text(spec.source),
+        owned=spec.owned,
         host_only=spec.host_only,
         preload=spec.preload,
         keep_alive_s=pool.keep_alive_s(spec.name),
