@@ -64,6 +64,13 @@ def console(
     except EnvError as error:
         if attach is not None or error.fault.code != "no_node":
             raise
+        if read_only:
+            # One that may change nothing has no business starting a node either.
+            raise EnvError(
+                "no_node",
+                "no node runs here, so a read-only console has nothing to look at",
+                "start one with `relaydesk serve`, or leave out --read-only",
+            ) from None
         socket = None
     front = _Front(ctx.find_object(Path), read_only, ascii_only, theme)
     if socket is not None:

@@ -12,6 +12,7 @@ from textual.app import App, ComposeResult
 from textual.command import CommandPalette
 from textual.filter import LineFilter
 from textual.geometry import Size
+from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from relaydesk.core.commands import Access
@@ -22,15 +23,14 @@ from relaydesk.surfaces.console.ascii import AsciiFilter
 from relaydesk.surfaces.console.bindings import BY_ID, active, bindings_for
 from relaydesk.surfaces.console.chrome import Offer
 from relaydesk.surfaces.console.data import Feed, Link
+from relaydesk.surfaces.console.dismissed import Dismissed
 from relaydesk.surfaces.console.filter_bar import FilterBar
 from relaydesk.surfaces.console.frame import Frame
 from relaydesk.surfaces.console.help import Help
-from relaydesk.surfaces.console.leaving import leave
+from relaydesk.surfaces.console.leaving import ends_node, leave
 from relaydesk.surfaces.console.looks import Looks
 from relaydesk.surfaces.console.palette import Actions
 from relaydesk.surfaces.console.pane import Pane
-from relaydesk.surfaces.console.piece_line import PieceLine
-from relaydesk.surfaces.console.pieces import Piece
 from relaydesk.surfaces.console.registry import PANES, pane_spec
 from relaydesk.surfaces.console.sending import Sender
 from relaydesk.surfaces.console.session import Session
@@ -69,10 +69,13 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self._looks = Looks(self, session.prefs, session.keep)
         self._sender = Sender(self)
         self._frame = Frame()
-        self._too_small = PieceLine(id="too-small")
+        self._too_small = Static(id="too-small", markup=False)
+        self._dismissed = Dismissed()
         self._panes: dict[str, Pane] = {}
         self._current = PANES[0].id
         self._filters_of: dict[str, str] = {}
+        # What the sentence of a terminal too small asks, since there is no room for a card.
+        self._asked = ""
 
     def compose(self) -> ComposeResult:
         yield self._too_small
@@ -82,9 +85,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
         await self.show_pane(self._current)
         self.run_worker(self.feed.run(), name="watch", group="watch", exit_on_error=False)
         self.set_interval(1, self._tick)
-        for problem in (*self.session.keymap.problems, self.session.prefs.problem):
-            if problem:
-                self.say(problem, "warning", 10)
+        problems = [each for each in (*self.session.keymap.problems, self.session.prefs.problem) if each]
+        if problems:
+            self.say("\n".join(problems), "warning", 10)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Any theme of Textual's can be used: what it does not name is ours."""
@@ -108,14 +111,23 @@ class ConsoleApp(App[None], inherit_bindings=False):
         return self.feed.node.access if self.feed.node is not None else Access.WRITE
 
     def say(self, message: str, severity: Severity = "information", timeout: float = 4) -> None:
-        """A toast. The text is never markup."""
+        """A toast in place of those before; good news leaves a warning standing. The text is never markup."""
+        for each in tuple(self._notifications):
+            if severity != "information" or each.severity == "information":
+                self._unnotify(each)
         self.notify(message, severity=severity, timeout=timeout, markup=False)
 
     def offers(self) -> tuple[Offer, ...]:
         """Every action of this moment, with why it cannot be done where that is so."""
         pane = self.pane
         return tuple(
-            Offer(action, self.session.keymap.of(action), self._label(action), self.reason(action))
+            Offer(
+                action,
+                self.session.keymap.of(action),
+                self._label(action),
+                self.reason(action),
+                pane.weight(action) if pane is not None and action.where == self._current else action.footer,
+            )
             for action in active(self._current, pane is None or pane.HAS_LIST)
         )
 
@@ -137,7 +149,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         if before is not None and before is not pane:
             before.display = False
         pane.display = True
-        pane.take(self.feed.shown, self.feed.link)
+        pane.take(self._told(self.feed.shown), self.feed.link)
         self._frame.filter_bar.load(self._filters_of.get(pane_id, ""))
         pane.focus_default()
         self._draw()
@@ -148,8 +160,12 @@ class ConsoleApp(App[None], inherit_bindings=False):
         """Do what a row of the table says, or say why not."""
         action = BY_ID[action_id]
         reason = self.reason(action)
-        if reason:
-            self.say(f"{action.title}: {reason}", "warning")
+        if self.tiny and action.id != "app.quit":
+            return
+        if self.pane is not None and self.pane.settle(action):
+            self._draw()
+        elif reason:
+            self.say(f"{action.label}: {reason}", "warning")
         elif action.command is not None and self.pane is not None:
             work = self._sender.send(action, self.pane)
             self.run_worker(work, name=action.id, group="commands", exit_on_error=False)
@@ -161,10 +177,25 @@ class ConsoleApp(App[None], inherit_bindings=False):
             self._draw()
 
     async def action_back(self) -> None:
-        """Escape: close what lies over the list, then the filter."""
-        if self.pane is not None and not self.pane.close_detail() and self._frame.filter_bar.text:
+        """Escape: close what lies over the list, then what limits it, then what failed; back to the list."""
+        pane = self.pane
+        self.clear_notifications()
+        if pane is None or self.tiny or pane.close_detail():
+            pass
+        elif self._frame.filter_bar.text:
             self._frame.filter_bar.action_clear()
+        elif pane.table is not None and self.focused is not pane.table and not pane.state.covers:
+            pane.focus_default()
+        elif not pane.clear_limits():
+            self.dismiss_failed()
         self._draw()
+
+    def dismiss_failed(self) -> bool:
+        """Tell no more of jobs that failed; False where none is told of."""
+        gone = self._dismissed.dismiss(self.feed.shown, self.session.clock.wall_ms())
+        if gone and self.pane is not None:
+            self.pane.take(self._told(self.feed.shown), self.feed.link)
+        return gone
 
     def action_open(self) -> None:
         """What Enter does, for a click on its word."""
@@ -213,7 +244,10 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def do_quit(self) -> None:
         """Leave; an embedded console asks, since its node ends with it."""
-        leave(self)
+        if self.tiny and not self._asked and ends_node(self):
+            self._asked = "The node inside stops with this console: q once more stops it."
+        else:
+            leave(self, at_once=self.tiny)
 
     # What comes in.
 
@@ -222,18 +256,21 @@ class ConsoleApp(App[None], inherit_bindings=False):
             self._sender.follow(view)
         pane = self.pane
         if pane is not None and (changed & set(pane.spec.sections) or pane.state.kind != "ready"):
-            pane.take(view, self.feed.link)
+            pane.take(self._told(view), self.feed.link)
         self._draw()
 
     def _on_link(self, link: Link) -> None:
         if self.pane is not None:
-            self.pane.take(self.feed.shown, link)
+            self.pane.take(self._told(self.feed.shown), link)
         self._draw()
 
     def _tick(self) -> None:
         if not self.feed.focused:
             return
         if not self.feed.paused and self.pane is not None:
+            told = self._told(self.feed.shown)
+            if self.pane.view is not None and told.jobs != self.pane.view.jobs:
+                self.pane.take(told, self.feed.link)
             self.pane.tick(self.session.clock.wall_ms())
         self._draw()
 
@@ -243,13 +280,26 @@ class ConsoleApp(App[None], inherit_bindings=False):
         now_ms, offers = self.session.clock.wall_ms(), self.offers()
         hint = self.pane.hint if self.pane is not None else ("", "", "")
         self._frame.draw(self.feed, self.session.mode, self._current, offers, hint, now_ms, width)
-        self._too_small.show((Piece(chrome.too_small(width, height, pane_spec(self._current).cli)),))
+        sentence = chrome.too_small(width, height, pane_spec(self._current).cli, self._asked)
+        if sentence != self._too_small.content:
+            self._too_small.update(sentence)
 
     def _label(self, action: Action) -> str:
         return "go on" if action.id == "view.pause" and self.feed.paused else action.label
 
+    def _told(self, view: NodeView) -> NodeView:
+        return self._dismissed.without(view, self.session.clock.wall_ms())
+
+    @property
+    def tiny(self) -> bool:
+        """Whether the terminal is too small for anything but the sentence that says so."""
+        return chrome.tiny(*self.size)
+
     def on_resize(self, event: events.Resize) -> None:
+        self._asked = ""
         self._draw(event.size)
+        if not chrome.tiny(*event.size) and self.pane is not None and self.screen.focused is None:
+            self.pane.focus_default()
 
     def on_app_focus(self) -> None:
         self.feed.focus(True)

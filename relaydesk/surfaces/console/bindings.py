@@ -16,7 +16,7 @@ _PANE_ACTIONS: Final = tuple(
         str(spec.digit),
         f"Pane: {spec.title}",
         spec.title,
-        f"show the pane {spec.title}",
+        f"show the pane {spec.title}" + (", where relaydesk runs as a service" if spec.id == "log" else ""),
         cli=spec.cli,
     )
     for spec in PANES
@@ -87,8 +87,8 @@ def keys_document() -> str:
         "# Keys of the console",
         "",
         "Made from the console's table of actions. Every key can be changed: put lines like",
-        '`"view.pause" = "P"` under `[keys]` in `keys.toml`, beside `relaydesk.toml`. Theme and rate are kept as',
-        "they were chosen last, in `console.toml` in the state directory.",
+        '`"view.pause" = "P"` under `[keys]` in `keys.toml`, beside `relaydesk.toml`.',
+        "Theme and rate are kept as they were chosen last, in `console.toml` in the state directory.",
         "",
     ]
     for where, title in _contexts():

@@ -33,11 +33,14 @@ class Offer:
     keys: str
     label: str
     reason: str = ""
+    weight: int | None = None
 
     @property
     def footer(self) -> int:
         """The action's weight in the footer; what undoes something in force is not to be missed."""
-        return 85 if self.label != self.action.label else self.action.footer
+        if self.label != self.action.label:
+            return 85
+        return self.action.footer if self.weight is None else self.weight
 
 
 def refusal(action: Action, link: Link, access: Access) -> str:
@@ -61,7 +64,9 @@ def strip(view: NodeView, link: Link, mode: str, paused: bool, now_ms: int, widt
 
 def _standing(link: Link, paused: bool, meta: MetaView | None) -> list[Group]:
     groups = []
-    if link.state == "lost":
+    if link.state == "lost" and link.code == "conflict":
+        groups.append(Group((mark("warn", "another version: restart node and console"),), 98))
+    elif link.state == "lost":
         wait = f", next try within {link.retry_s:.0f} s" if link.retry_s >= 1 else ", trying"
         groups.append(Group((mark("warn", f"no node{wait}"),), 98))
     elif link.state == "connecting":
@@ -106,20 +111,25 @@ def _alert(alerts: AlertsView | None, link: Link) -> tuple[Piece, ...]:
 
 
 def tabs(panes: Sequence[PaneSpec], current: str, width: int) -> tuple[Piece, ...]:
-    """The panes by number; where room is short, only the current one has its name."""
-    full = _tabs(panes, current, short=False)
-    return (
-        full if sum(piece.width for piece in full) <= width else cut(_tabs(panes, current, short=True), width)
-    )
+    """The panes by number: with whole names, with short ones, or with that of the current one alone."""
+    for names in (_whole, _short):
+        made = tuple(_tab(spec, current, names(spec)) for spec in panes)
+        if sum(piece.width for piece in made) <= width:
+            return made
+    return cut((_tab(spec, current, spec.title if spec.id == current else "") for spec in panes), width)
 
 
-def _tabs(panes: Sequence[PaneSpec], current: str, *, short: bool) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for spec in panes:
-        here = spec.id == current
-        text = f" {spec.digit} " if short and not here else f" {spec.digit} {spec.title} "
-        pieces.append(Piece(text, "pill" if here else "dim", f"app.run('pane.{spec.id}')"))
-    return tuple(pieces)
+def _whole(spec: PaneSpec) -> str:
+    return spec.title
+
+
+def _short(spec: PaneSpec) -> str:
+    return spec.title.partition(" and ")[0]
+
+
+def _tab(spec: PaneSpec, current: str, name: str) -> Piece:
+    text = f" {spec.digit} {name} " if name else f" {spec.digit} "
+    return Piece(text, "pill" if spec.id == current else "dim", f"app.run('pane.{spec.id}')")
 
 
 def footer(
@@ -154,6 +164,14 @@ def _key(offer: Offer) -> Group:
     )
 
 
-def too_small(width: int, height: int, cli: str) -> str:
-    """All that a terminal below the floor shows: what shows the same without one, then why."""
-    return f"{cli}  (have {width}x{height}, need {FLOOR[0]}x{FLOOR[1]})"
+def tiny(width: int, height: int) -> bool:
+    """Whether a terminal is below the floor."""
+    return width < FLOOR[0] or height < FLOOR[1]
+
+
+def too_small(width: int, height: int, cli: str, asked: str = "") -> str:
+    """All that a terminal below the floor shows: what is so, and what to do; ``asked`` is a question."""
+    # Not every pane's line is a relaydesk's, and the status is there without a service, too.
+    line = cli if cli.startswith("relaydesk ") else "relaydesk status"
+    need = f"{FLOOR[0]}x{FLOOR[1]}"
+    return asked or f"Terminal too small ({width}x{height}, needs {need}): enlarge it, or run `{line}`."

@@ -41,7 +41,8 @@ OnView = Callable[[NodeView, frozenset[str]], None]
 class Link:
     """How the console stands with its node. ``retry_s`` is the pause before the next try, 0 while trying.
 
-    ``since_ms`` is wall-clock time. ``why`` says what ended the last watch.
+    ``since_ms`` is wall-clock time. ``why`` says what ended the last watch; ``code`` is the fault's, where a
+    fault did: ``conflict`` is a node of another version.
     """
 
     state: Literal["connecting", "live", "lost"] = "connecting"
@@ -49,6 +50,7 @@ class Link:
     why: SafeText = _NOTHING
     hint: SafeText = _NOTHING
     retry_s: float = 0.0
+    code: str = ""
 
 
 OnLink = Callable[[Link], None]
@@ -78,13 +80,13 @@ class Feed:
         pause = FIRST_PAUSE_S
         try:
             while True:
-                why, hint = await self._watch()
+                why, hint, code = await self._watch()
                 if self.link.state == "live":
                     pause = FIRST_PAUSE_S
                 if why == "lagged":
                     await asyncio.sleep(_LAGGED_PAUSE_S)
                     continue
-                await self._wait(pause, why, hint)
+                await self._wait(pause, why, hint, code)
                 pause = min(pause * 2, LONGEST_PAUSE_S)
         finally:
             self._disarm()
@@ -113,8 +115,8 @@ class Feed:
         """Do not wait out the pause before the next try."""
         self._retry.set()
 
-    async def _watch(self) -> tuple[str, str]:
-        """One watch, from its first update to its end; why it ended, and what may help."""
+    async def _watch(self) -> tuple[str, str, str]:
+        """One watch, from its first update to its end; why it ended, what may help, and a fault's code."""
         try:
             if self.node is None:
                 self.node = await self._connect()
@@ -124,18 +126,18 @@ class Feed:
                 first = False
         except WatchClosedError as closed:
             told = {"lagged": "lagged", "stopped": "the node has stopped"}
-            return told.get(closed.reason, "the node went away"), "start it again with `relaydesk serve`"
+            return told.get(closed.reason, "the node went away"), "start it again with `relaydesk serve`", ""
         except FaultError as error:
-            return error.fault.message, error.fault.hint
+            return error.fault.message, error.fault.hint, error.fault.code
         except Exception as error:
             # A view that cannot be read must not take the console with it.
             _log.exception("the watch failed")
-            return f"the watch failed ({type(error).__name__})", "see the log"
-        return "the node went away", "start it again with `relaydesk serve`"
+            return f"the watch failed ({type(error).__name__})", "see the log", ""
+        return "the node went away", "start it again with `relaydesk serve`", ""
 
-    async def _wait(self, pause: float, why: str, hint: str) -> None:
+    async def _wait(self, pause: float, why: str, hint: str, code: str) -> None:
         since = self.link.since_ms if self.link.state == "lost" else self._clock.wall_ms()
-        self._set_link(Link("lost", since, safe_text(why), safe_text(hint), pause))
+        self._set_link(Link("lost", since, safe_text(why), safe_text(hint), pause, code))
         self._retry.clear()
         try:
             async with asyncio.timeout(pause):

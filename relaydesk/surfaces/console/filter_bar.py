@@ -35,7 +35,7 @@ class FilterBar(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static("/", id="slash", markup=False)
         yield TextInput(placeholder="words that a row must hold", compact=True, id="filter")
-        yield Static("enter keeps it, esc clears it", id="filter-hint", markup=False)
+        yield Static("esc clears it", id="filter-hint", markup=False)
 
     @property
     def text(self) -> str:

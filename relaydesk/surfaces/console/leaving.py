@@ -17,10 +17,15 @@ _STOPS: Final = (
 )
 
 
-def leave(app: ConsoleApp) -> None:
-    """Leave the console. One that has a node inside asks, since that ends with it."""
+def ends_node(app: ConsoleApp) -> bool:
+    """Whether leaving stops a node."""
+    return app.session.stop is not None and app.feed.link.state != "lost"
+
+
+def leave(app: ConsoleApp, *, at_once: bool = False) -> None:
+    """Leave the console. One that has a node inside asks, since that ends with it; not where it has asked."""
     stop = app.session.stop
-    if stop is None or app.feed.link.state == "lost":
+    if stop is None or not ends_node(app):
         app.exit()
         return
 
@@ -29,6 +34,9 @@ def leave(app: ConsoleApp) -> None:
             app.stopping = True
             stop()
 
+    if at_once:
+        answered(True)
+        return
     view = app.feed.shown
     app.push_screen(Confirm(hurry_question(view) if app.stopping else stop_question(view)), answered)
 

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from relaydesk.core.commands import Command, Outcome
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.action import Action
+from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.list_detail import ListDetail
 from relaydesk.surfaces.console.notice import NoticeBox
@@ -71,24 +72,61 @@ class Pane(Container):
         """Why the action cannot be done now, as a sentence without a full stop; empty where it can."""
         return ""
 
-    def request(self, action: Action, answer: str = "") -> Command:
-        """The command to send for an action; ``answer`` is the text it asked for.
+    def meant(self, action: Action, *answers: str) -> str:
+        """What an action is done to: by default what is selected. ``answers`` are the texts it asked for."""
+        return self.subject()
+
+    def phrase(self, action: Action, *answers: str) -> str:
+        """What the action does and to what, as a question or an answer begins: ``pull smollm2``."""
+        return f"{action.label} {self.meant(action, *answers)}".rstrip()
+
+    async def prepare(self, action: Action) -> None:
+        """Fetch what the action needs to know before anything is asked. May raise `FaultError`."""
+
+    def fields(self, action: Action) -> tuple[Field, ...]:
+        """The texts that an action asks for, with what holds now."""
+        return (Field(action.ask, action.ask, needed=True),) if action.ask else ()
+
+    def notes(self, action: Action) -> tuple[str, ...]:
+        """What may be typed, as sentences below the command line."""
+        return ()
+
+    def request(self, action: Action, *answers: str) -> Command:
+        """The command to send for an action. Raises `FaultError` where the answers cannot be.
 
         By default the command with nothing filled in.
         """
         assert action.command is not None
         return action.command()
 
-    def cli(self, action: Action, answer: str = "") -> str:
+    def cli(self, action: Action, *answers: str) -> str:
         """The command line that does the same, with the selection filled in."""
-        return action.cli.replace("NAME", self.subject() or "NAME")
+        line = action.cli.replace("NAME", self.meant(action, *answers) or "NAME")
+        answer = answers[0] if answers and answers[0] else action.ask.upper().replace(" ", "-")
+        return line.replace("ANSWER", answer)
+
+    def asks(self, action: Action) -> tuple[str, ...]:
+        """Sentences to be confirmed before an action that loses nothing; none where it need not ask."""
+        return ()
+
+    def done(self, action: Action, command: Command) -> str:
+        """What came of a command that was carried out, in a word or two."""
+        return "done"
+
+    def settle(self, action: Action) -> bool:
+        """Do an action without the node where that is what it means now; False where it is not."""
+        return False
+
+    def weight(self, action: Action) -> int:
+        """The action's place in the footer now (see `Action.footer`)."""
+        return action.footer
 
     def loss(self, action: Action) -> str:
         """What would be lost, as the question before a dangerous action says it."""
         return action.danger
 
     def answered(self, action: Action, command: Command, outcome: Outcome) -> bool:
-        """Show what came of a command; False leaves it to a toast."""
+        """Show what came of a command that was carried out; False leaves it to a toast."""
         return False
 
     def copied(self) -> str:
@@ -161,6 +199,10 @@ class Pane(Container):
     def close_detail(self) -> bool:
         """Close what lies over the list; False where nothing does."""
         return any(both.close() for both in self.query(ListDetail))
+
+    def clear_limits(self) -> bool:
+        """Show again what a key of the pane left out; False where nothing is left out."""
+        return False
 
     def _enter(self, state: PaneState) -> None:
         if state == self.state and self._shown:

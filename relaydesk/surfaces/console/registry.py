@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from relaydesk.surfaces.console.action import Action
+from relaydesk.surfaces.console.panes.audit.actions import ACTIONS as AUDIT
 from relaydesk.surfaces.console.panes.keys.actions import ACTIONS as KEYS
 from relaydesk.surfaces.console.panes.log.actions import ACTIONS as LOG
 from relaydesk.surfaces.console.panes.models.actions import ACTIONS as MODELS
@@ -45,8 +46,9 @@ PANES: Final = (
     PaneSpec("overview", 1, "Overview", _ALL, "OverviewPane", OVERVIEW, "relaydesk status"),
     PaneSpec("models", 2, "Models", ("models", "jobs"), "ModelsPane", MODELS, "relaydesk model list"),
     PaneSpec("requests", 3, "Requests", ("requests",), "RequestsPane", REQUESTS, "relaydesk request list"),
-    PaneSpec("keys", 4, "Keys", ("keys", "meta", "requests"), "KeysPane", KEYS, "relaydesk token --api"),
+    PaneSpec("keys", 4, "Keys and quotas", ("keys", "meta"), "KeysPane", KEYS, "relaydesk key list"),
     PaneSpec("log", 5, "Log", ("log",), "LogPane", LOG, "journalctl -u relaydesk"),
+    PaneSpec("audit", 6, "Audit", ("meta",), "AuditPane", AUDIT, "relaydesk audit tail"),
 )
 
 

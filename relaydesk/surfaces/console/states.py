@@ -49,7 +49,8 @@ def pane_state(title: str, section: Section[Any], link: Link, empty: Notice | No
     if section.value is None:
         return _without_value(title, section, link)
     if link.state == "lost":
-        notice = Notice(f"as of {clock_time(section.as_of_ms)}: {link.why}", "g tries again now")
+        action = link.hint if link.code == "conflict" else "g tries again now"
+        notice = Notice(f"as of {clock_time(section.as_of_ms)}: {link.why}", action)
         return PaneState("stale", notice, covers=empty is not None)
     if section.state == "failed" and section.fault is not None:
         since = f"as of {clock_time(section.as_of_ms)}"
@@ -63,7 +64,10 @@ def pane_state(title: str, section: Section[Any], link: Link, empty: Notice | No
 def _without_value(title: str, section: Section[Any], link: Link) -> PaneState:
     if link.state == "lost":
         action = link.hint or "see whether it runs: `relaydesk status`"
-        return PaneState("failed", Notice(f"No node: {link.why}.", action), covers=True)
+        # One that is there and of another version is a node all the same.
+        there = link.code == "conflict"
+        said = f"{link.why[:1].upper()}{link.why[1:]}." if there else f"No node: {link.why}."
+        return PaneState("failed", Notice(said, action), covers=True)
     if section.state == "failed":
         fault = section.fault
         sentence = f"{title} cannot be read: {fault.message if fault else 'the node gave no reason'}."

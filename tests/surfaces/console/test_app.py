@@ -57,14 +57,20 @@ async def test_screens(desk: Desk, same_screen: Any, size: tuple[int, int]) -> N
         same_screen(f"log-help-{name}", await settled(app, pilot))
 
 
-async def test_below_the_floor_one_line_with_the_command_line(desk: Desk) -> None:
-    async with console(desk, (59, 16)) as (app, pilot):
-        await _log(app, pilot)
-        lines = [line for line in screen_lines(app) if line]
-        assert lines == ["journalctl -u relaydesk  (have 59x16, need 60x16)"]
+async def test_below_the_floor_one_sentence_with_the_command_line(desk: Desk) -> None:
+    async with console(desk, (40, 10)) as (app, pilot):
+        await app.show_pane("models")
+        await pilot.pause()
+        said = " ".join(line for line in screen_lines(app) if line)
+        assert said == ("Terminal too small (40x10, needs 60x16): enlarge it, or run `relaydesk model list`.")
+        # Nothing that is not seen can be done.
+        await pilot.press("question_mark", "x", "t", "down", "5", "enter")
+        await pilot.pause()
+        assert len(app.screen_stack) == 1
+        assert (app.theme, app._current) == (themes.DARK.name, "models")
         await pilot.resize_terminal(60, 15)
         await pilot.pause()
-        assert [line for line in screen_lines(app) if line] == [lines[0].replace("59x16", "60x15")]
+        assert " ".join(line for line in screen_lines(app) if line) == said.replace("40x10", "60x15")
         await pilot.resize_terminal(60, 16)
         await pilot.pause()
         assert "ATTACHED" in screen_text(app)
@@ -202,7 +208,7 @@ async def test_palette_finds_runs_and_says_why_not(desk: Desk) -> None:
         await until(pilot, lambda: "Node: stop" in screen_text(app))
         assert "not now: this console is read-only" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: "Node: stop: this console is read-only" in screen_text(app))
+        await until(pilot, lambda: "stop: this console is read-only" in screen_text(app))
         await pilot.press("ctrl+p", *"theme")
         await until(pilot, lambda: "View: theme" in screen_text(app))
         await pilot.press("enter")
@@ -227,7 +233,7 @@ async def test_danger_is_confirmed_by_another_key_and_says_what_is_lost(desk: De
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: desk.sent == [Stop()])
-        await until(pilot, lambda: "Node: stop: done" in screen_text(app))
+        await until(pilot, lambda: "stop the node: done" in screen_text(app))
 
 
 async def test_a_command_that_fails_says_why_as_plain_text(desk: Desk) -> None:
@@ -265,6 +271,33 @@ async def test_quit_attached_leaves_and_embedded_asks_twice(desk: Desk) -> None:
         await pilot.press("y")
         await pilot.pause()
         assert stopped == [1, 1]
+
+
+async def test_a_question_that_is_no_longer_seen_is_not_answered(desk: Desk) -> None:
+    stopped: list[int] = []
+    async with console(desk, stop=lambda: stopped.append(1)) as (app, pilot):
+        await pilot.press("q")
+        await pilot.resize_terminal(40, 10)
+        await pilot.pause()
+        assert "Lost" not in screen_text(app)
+        assert "Terminal too small" in screen_text(app)
+        await pilot.press("y")
+        await pilot.pause()
+        assert stopped == []
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert "Lost: 2 requests in flight" in screen_text(app)
+        await pilot.press("escape")
+        await pilot.resize_terminal(40, 10)
+        await pilot.pause()
+        # With no room for a card, the sentence asks.
+        await pilot.press("q")
+        await pilot.pause()
+        assert stopped == []
+        assert "q once more stops it" in " ".join(screen_text(app).split())
+        await pilot.press("q")
+        await pilot.pause()
+        assert stopped == [1]
 
 
 async def test_tabs_and_footer_are_clickable(desk: Desk) -> None:
@@ -305,7 +338,7 @@ async def test_copy_says_what_was_copied(desk: Desk) -> None:
         await _log(app, pilot)
         await pilot.press("home", "c")
         await until(pilot, lambda: "Copied: 15:08:26" in screen_text(app))
-        assert app.clipboard == "15:08:26  ○ info  engine.node  node 5f2d7c0e9a41b3d8 is ready"
+        assert app.clipboard == "15:08:26  ○ info  node  node 5f2d7c0e9a41b3d8 is ready"
 
 
 async def test_hostile_text_stays_text(desk: Desk) -> None:

@@ -188,7 +188,7 @@ def test_resize(state: Path) -> None:
         console.wait_for(READY)
         seen = len(console.text)
         console.resize(50, 10)
-        console.wait_for("(have 50x10, need 60x16)", since=seen)
+        console.wait_for("Terminal too small (50x10, needs 60x16)", since=seen)
         seen = len(console.text)
         console.resize(120, 36)
         console.wait_for("palette", since=seen)

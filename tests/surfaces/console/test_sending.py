@@ -12,7 +12,7 @@ from relaydesk.core.text import safe_text
 from relaydesk.core.view.sections import FaultView, JobsView, JobView
 from relaydesk.surfaces.console.action import Action
 from relaydesk.surfaces.console.app import ConsoleApp
-from relaydesk.surfaces.console.ask import Confirm, Prompt
+from relaydesk.surfaces.console.ask import Confirm, Prompt, TextInput
 from relaydesk.surfaces.console.panes.log.pane import LogPane
 from relaydesk.surfaces.console.sending import Sender
 from tests.surfaces.console.stage import NOW_MS, Desk, console, screen_text, settled, until
@@ -37,15 +37,15 @@ class Subject:
             return PullModel(answer)
         return LoadModel(self.name) if action is LOAD else RemoveModel(self.name)
 
-    def subject(self) -> str:
-        return self.name
+    def meant(self, action: Action, *answers: str) -> str:
+        return (answers[0] if answers else "") if action is PULL else self.name
 
 
 @pytest.fixture
 def subject(monkeypatch: pytest.MonkeyPatch) -> Subject:
     subject = Subject()
     monkeypatch.setattr(LogPane, "request", lambda _self, *args: subject.request(*args))
-    monkeypatch.setattr(LogPane, "subject", lambda _self: subject.subject())
+    monkeypatch.setattr(LogPane, "meant", lambda _self, *args: subject.meant(*args))
     return subject
 
 
@@ -67,7 +67,7 @@ async def test_a_text_is_asked_for_and_its_command_line_shown(desk: Desk, subjec
         assert desk.sent == []
         await pilot.press("enter")
         await until(pilot, lambda: desk.sent == [PullModel("smollm2")])
-        await until(pilot, lambda: "Model: pull: smollm2: started" in screen_text(app))
+        await until(pilot, lambda: "pull smollm2: started" in screen_text(app))
 
 
 async def test_a_question_can_be_left(desk: Desk, subject: Subject) -> None:
@@ -87,7 +87,7 @@ async def test_what_was_confirmed_is_sent_though_the_selection_moved(desk: Desk,
         await _send(app, REMOVE)
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         text = await settled(app, pilot)
-        assert "Model: forget: smollm2?" in text
+        assert "Forget smollm2?" in text
         assert "relaydesk model rm smollm2" in text
         assert "Lost: the registration" in text
         subject.name = "another"
@@ -100,18 +100,23 @@ async def test_an_answer_that_cannot_be_is_a_sentence(desk: Desk, subject: Subje
         await _send(app, PULL)
         await until(pilot, lambda: isinstance(app.screen, Prompt))
         await pilot.press("a", "slash", "enter")
-        await until(pilot, lambda: "Model: pull: a/ is no reference: try smollm2" in screen_text(app))
+        await until(pilot, lambda: "a/ is no reference: try smollm2" in screen_text(app))
+        # It is asked again, with what was typed.
+        assert app.screen.query_one(TextInput).value == "a/"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(app.screen_stack) == 1
     assert desk.sent == []
 
 
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome(ok=True), "Model: load: smollm2: done"),
-        (Outcome(ok=False), "Model: load: smollm2 failed, and the node did not say why"),
+        (Outcome(ok=True), "load smollm2: done"),
+        (Outcome(ok=False), "load smollm2: it failed, and the node did not say why"),
         (
             Outcome(ok=False, fault=FaultView("conflict", safe_text("it is loading"), safe_text("wait"))),
-            "Model: load: smollm2: it is loading. wait",
+            "load smollm2: it is loading. wait",
         ),
     ],
 )
@@ -125,8 +130,8 @@ async def test_what_came_of_it_is_said(desk: Desk, subject: Subject, outcome: Ou
 @pytest.mark.parametrize(
     ("state", "fault", "said"),
     [
-        ("done", None, "Model: load: smollm2: done"),
-        ("cancelled", None, "Model: load: smollm2: cancelled"),
+        ("done", None, "load smollm2: done"),
+        ("cancelled", None, "load smollm2: cancelled"),
         (
             "failed",
             FaultView("engine_failed", safe_text("no memory"), safe_text("free some")),

@@ -12,7 +12,7 @@ from relaydesk.surfaces.console.widgets.spans import Line, Span
 Make: TypeAlias = Callable[[int, int, bool], tuple[Line, ...]]
 
 
-class Made(Lines):
+class Made(Lines, can_focus=False):
     """``made.show(function)`` draws what the function makes of the widget's size, at any size."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from relaydesk.core.access.audit import AuditRecord
 from relaydesk.core.errors import EnvError
 from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.pool.need import Component
@@ -109,6 +110,61 @@ LONG = msgspec.structs.replace(
 )
 REPORTS = {report.model: report for report in (FITS, TOO_LARGE, LONG)}
 # What each pane is about, an empty one, and the error of one that cannot be read.
+# Three named keys: one in use, one that has used up its day, one that stands in a URL.
+DAY_MS = 86_400_000
+KEYS = KeysView(
+    (
+        KeyView("default", "1b9e4f07", "state directory", NOW_MS - DAY_MS, used=40_213, running=1),
+        KeyView(
+            "ann", "7a365f58", "key add", NOW_MS - 20 * DAY_MS, 200_000, 2, 20, ("smollm2",),
+            NOW_MS + 30 * DAY_MS, used=91_300, reserved=24_576, running=1, minute_used=4,
+        ),
+        KeyView(
+            "nightly-batch", "8622ffad", "key add", NOW_MS - 3 * DAY_MS, 50_000, 0, 0, (),
+            NOW_MS + 3 * DAY_MS, used=50_000,
+        ),
+        KeyView(
+            "tool", "c7b2025f", "key add", NOW_MS - 60_000, 0, 4, 0, ("smollm2", "gemma-3-270m"), 0, True,
+        ),
+    )
+)  # fmt: skip
+TODAY = NOW_MS // DAY_MS
+USAGE = {
+    "name": "ann",
+    "days": [
+        {
+            "day": TODAY - back,
+            "requests": back + 1,
+            "prompt_tokens": 1,
+            "completion_tokens": 1,
+            "tokens": tokens,
+        }
+        for back, tokens in (
+            (26, 20_000),
+            (12, 61_000),
+            (11, 140_000),
+            (5, 35_500),
+            (1, 180_250),
+            (0, 90_000),
+        )
+    ],
+}
+AUDIT = tuple(
+    AuditRecord(
+        at_ms=NOW_MS - 7_000 * at, id=f"req_{at:04d}", key=key, key_id="7a365f587c17db58",
+        route="/v1/chat/completions", outcome=outcome, status=status, client="192.0.2.7", model=model,
+        placement="host" if model else "", machines=("host",) if model else (), stream=True, code=code,
+        prompt_tokens=91 if model else 0, completion_tokens=46 if model else 0, total_ms=2_400 - 600 * at,
+    )
+    for at, (key, model, outcome, status, code) in enumerate(
+        (
+            ("ann", "smollm2", "done", 200, ""),
+            ("ann", "", "refused", 429, "tokens_per_day_exceeded"),
+            ("default", "smollm2", "cancelled", 499, "client_closed"),
+            ("tool", "smollm2", "failed", 503, "model_load_failed"),
+        )
+    )
+)  # fmt: skip
 MAIN = {"overview": "models", "models": "models", "requests": "requests", "keys": "keys"}
 EMPTY: dict[str, Any] = {
     "models": ModelsView(MemoryView("ram", 15_800, 9_457)),
@@ -150,6 +206,7 @@ def busy() -> dict[str, Any]:
     )  # fmt: skip
     values["models"] = msgspec.structs.replace(models, models=(*models.models, cold, loading))
     values["jobs"] = JobsView((PULL,))
+    values["keys"] = KEYS
     requests = values["requests"]
     values["requests"] = msgspec.structs.replace(requests, recent=(*requests.recent, FAILURE))
     return values
@@ -178,12 +235,28 @@ def hostile() -> dict[str, Any]:
         "models": ModelsView(MemoryView(HOSTILE[4], 1000, 100, (bad[0],)), models),
         "workers": WorkersView(tuple(WorkerView(text, "x", text, text, 1, 50) for text in HOSTILE)),
         "requests": RequestsView(requests[:4], requests[4:]),
-        "keys": KeysView(tuple(KeyView(text, text, text, NOW_MS) for text in HOSTILE)),
+        "keys": KeysView(
+            tuple(
+                KeyView(text, text, text, NOW_MS, 10, 10, 10, (text, text), NOW_MS + at, used=7)
+                for at, text in enumerate(HOSTILE)
+            )
+        ),
         "alerts": AlertsView(tuple(Alert("x", "error", text, text, NOW_MS) for text in bad[:3])),
         "jobs": JobsView(
             tuple(JobView(text, "pull", text, "running", NOW_MS, note=bad[1]) for text in HOSTILE)
         ),
     }
+
+
+def hostile_audit() -> tuple[AuditRecord, ...]:
+    """Records in which every text is somebody else's."""
+    return tuple(
+        AuditRecord(
+            at_ms=NOW_MS, id=text, key=text, key_id=text, route=text, outcome=text, status=200, client=text,
+            model=text, placement=text, machines=(text, text), code=text,
+        )
+        for text in HOSTILE
+    )  # fmt: skip
 
 
 def texts(lines: tuple[Line, ...]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from relaydesk.core.codec import to_builtins
-from relaydesk.core.commands import Access, Command, FitModel, Outcome
+from relaydesk.core.commands import Access, Command, FitModel, Outcome, ShowAudit, ShowUsage
 from relaydesk.core.view.node_view import Update
 from relaydesk.core.view.sections import Section
 from relaydesk.node_api import NodeApi
@@ -19,7 +19,7 @@ from relaydesk.surfaces.console.keymap import Keymap
 from relaydesk.surfaces.console.prefs import Prefs
 from relaydesk.surfaces.console.session import Session
 from tests.support.clock import FakeClock
-from tests.surfaces.console.panes.scenes import EMPTY, REPORTS, busy
+from tests.surfaces.console.panes.scenes import AUDIT, EMPTY, REPORTS, USAGE, busy
 from tests.surfaces.console.stage import NOW_MS, settled
 
 
@@ -29,6 +29,10 @@ class _Recorded(ScriptedNode):
     async def call(self, command: Command) -> Outcome:
         if isinstance(command, FitModel) and command.name in REPORTS:
             return Outcome(ok=True, value=to_builtins(REPORTS[command.name]))
+        if isinstance(command, ShowUsage):
+            return Outcome(ok=True, value=USAGE)
+        if isinstance(command, ShowAudit):
+            return Outcome(ok=True, value={"records": [to_builtins(each) for each in AUDIT]})
         return await super().call(command)
 
 
@@ -63,7 +67,9 @@ PICTURES = {
     "models-80": (("2",), (80, 24)),
     "requests": (("3", "o", "down"), (120, 36)),
     "requests-80": (("3",), (80, 24)),
-    "keys": (("4",), (120, 36)),
+    "keys": (("4", "down"), (120, 36)),
+    "audit": (("6", "down"), (120, 36)),
+    "add-key": (("4", "a", "a", "n", "n", "tab", "2", "0", "0", "k"), (80, 24)),
     "remove": (("2", "down", "x"), (80, 24)),
     "pull": (("2", "a", "s", "m"), (80, 24)),
 }

@@ -8,23 +8,25 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from relaydesk.surfaces.console.ask import Dialog
 from relaydesk.surfaces.console.piece_line import PieceLine
-from relaydesk.surfaces.console.pieces import Piece
+from relaydesk.surfaces.console.pieces import MARKS, STYLES, Piece
 
 
-class Reveal(ModalScreen[None]):
-    """The secret leaves with the card."""
+class Reveal(Dialog[None]):
+    """The secret leaves with the card. One that is shown ``once`` is closed by Escape alone."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "copy", show=False),
-        Binding("escape,q,enter", "leave", show=False),
+        Binding("escape", "leave", show=False),
+        Binding("q,enter", "hurry", show=False),
     ]
 
-    def __init__(self, title: str, secret: str, note: str) -> None:
+    def __init__(self, title: str, secret: str, note: str, *, once: bool = False) -> None:
         super().__init__()
+        self._once = once
         self._title = title
         self._secret = secret
         self._note = note
@@ -33,7 +35,9 @@ class Reveal(ModalScreen[None]):
         with Vertical(classes="card"):
             yield Static(Content.styled(self._title, "bold"), classes="title")
             yield Static(Content(self._secret), id="secret")
-            yield Static(Content(self._note), classes="text")
+            tone = STYLES["warn"] if self._once else ""
+            mark = f"{MARKS['warn']} " if self._once else ""
+            yield Static(Content.assemble((f"{mark}{self._note}", tone)), classes="text")
             yield PieceLine(id="keys")
 
     def on_mount(self) -> None:
@@ -49,7 +53,13 @@ class Reveal(ModalScreen[None]):
     def action_copy(self) -> None:
         """To the clipboard, where the terminal allows it; the toast does not repeat it."""
         self.app.copy_to_clipboard(self._secret)
+        self.app.clear_notifications()
         self.app.notify("Copied the key", markup=False, timeout=3)
+
+    def action_hurry(self) -> None:
+        """Close, unless the secret would be lost by a key pressed too early."""
+        if not self._once:
+            self.dismiss(None)
 
     def action_leave(self) -> None:
         """Close."""

@@ -5,21 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from relaydesk.core.view.amounts import plural
 from relaydesk.core.view.sections import LogLine, LogView
+from relaydesk.surfaces.console.panes.prose import marked
 from relaydesk.surfaces.console.pieces import MARKS, Piece
 from relaydesk.surfaces.console.states import clock_time
 from relaydesk.surfaces.console.widgets.columns import Column
 from relaydesk.surfaces.console.widgets.rows import Cell, Row
+from relaydesk.surfaces.console.widgets.spans import Line
 
 COLUMNS: Final = (
     Column("time", "TIME", width=8, priority=1),
-    Column("level", "LEVEL", width=9, priority=2),
-    Column("source", "SOURCE", width=18, min_width=12, priority=3),
+    Column("level", "LEVEL", width=7, priority=2),
+    Column("source", "SOURCE", width=8, priority=3),
     Column("text", "TEXT", fill=1, min_width=24),
 )
 # What each choice of the level key lets through, least to most.
 LEVELS: Final = ("info", "warning", "error")
 _RANK: Final = {"debug": 0, "info": 0, "warning": 1, "error": 2, "critical": 2}
+_WORDS: Final = {"warning": "warn", "critical": "fatal"}
+# Which part of the node wrote a line, by the start of its module's name; the detail has the whole name.
+_SOURCES: Final = (
+    ("engine.gateway", "requests"),
+    ("surfaces.public", "requests"),
+    ("engine.pool", "models"),
+    ("engine.jobs", "jobs"),
+    ("engine.infer", "engine"),
+    ("engine.pull", "pull"),
+    ("engine.tls", "tls"),
+    ("engine.access", "keys"),
+    ("engine", "node"),
+    ("store", "storage"),
+    ("config", "settings"),
+    ("surfaces.control", "control"),
+    ("surfaces.console", "console"),
+    ("surfaces", "node"),
+)
 _TONES: Final = {"debug": "dim", "info": "dim", "warning": "warn", "error": "error", "critical": "error"}
 
 
@@ -45,9 +66,30 @@ def detail(row: Row) -> tuple[tuple[Piece, ...], ...]:
     time, level, source, text = row.cells
     return (
         (Piece(time.text, "dim"), Piece("  "), Piece(level.text, level.tone)),
-        (Piece(source.text, "dim"),),
+        (Piece(str(source.sort or source.text), "dim"),),
         (),
         (Piece(text.text),),
+    )
+
+
+def source_word(source: str) -> str:
+    """Which part of the node that is, in a word; the last part of a name that is not ours."""
+    return next(
+        (word for start, word in _SOURCES if f"{source}.".startswith(f"{start}.")), source.rsplit(".")[-1]
+    )
+
+
+def none_of(level: str) -> str:
+    """What to say where the level leaves nothing."""
+    return f"No line is {level} or worse. l shows more, esc everything."
+
+
+def sign(level: str, left_out: int, width: int) -> tuple[Line, ...]:
+    """That the level leaves something out, and what shows it again."""
+    if level == LEVELS[0]:
+        return ()
+    return marked(
+        "warn", f"Only {level} and worse, {plural(left_out, 'line')} left out: esc shows all.", width
     )
 
 
@@ -62,8 +104,8 @@ def _row(line: LogLine, key: str) -> Row:
         key,
         (
             Cell(clock_time(line.at_ms), "dim", line.at_ms),
-            Cell(f"{MARKS[tone]} {line.level}", tone, _RANK.get(line.level, 0)),
-            Cell(line.source, "dim"),
+            Cell(f"{MARKS[tone]} {_WORDS.get(line.level, line.level)}", tone, _RANK.get(line.level, 0)),
+            Cell(source_word(line.source), "dim", line.source),
             Cell(line.text),
         ),
     )

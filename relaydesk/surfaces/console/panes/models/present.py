@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from relaydesk.config.kinds import show_duration
 from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.view.amounts import duration, mib, plural, size
 from relaydesk.core.view.sections import FaultView, JobsView, ModelsView, ModelView
@@ -90,6 +91,23 @@ def kept(seconds: int) -> str:
     if seconds < 0:
         return "always"
     return duration(seconds) if seconds else "–"
+
+
+def keep_alive(seconds: int) -> str:
+    """The same as it is typed: ``15m``, ``-1`` for ever."""
+    if seconds < 0:
+        return "-1"
+    return show_duration(seconds) if seconds else "0"
+
+
+def removal(model: ModelView) -> str:
+    """What removing this model deletes."""
+    if model.kind == "url":
+        return "the registration; its server is left alone"
+    if not model.owned:
+        return f"the registration; its file stays where it is: {model.source}"
+    held = f" ({size(model.size_bytes)})" if model.size_bytes else ""
+    return f"the registration and the file{held} that relaydesk fetched as {model.source or model.name}"
 
 
 def _kept_rank(seconds: int) -> float:

@@ -69,7 +69,16 @@ class OverviewPane(Pane):
             return "it is being fetched"
         return ""
 
-    def request(self, action: Action, answer: str = "") -> Command:
+    def weight(self, action: Action) -> int:
+        models = self.view.models.value if self.view is not None else None
+        # A first model is pulled once.
+        return 0 if models is None or models.models else action.footer
+
+    def meant(self, action: Action, *answers: str) -> str:
+        # The label names it already.
+        return ""
+
+    def request(self, action: Action, *answers: str) -> Command:
         return PullModel(reference=FIRST)
 
     @property

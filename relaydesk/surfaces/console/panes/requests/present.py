@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
+from relaydesk.core.text import SafeText
 from relaydesk.core.view.amounts import millis, plural, rate
-from relaydesk.core.view.sections import RequestsView, RequestView
+from relaydesk.core.view.sections import FaultView, RequestsView, RequestView
 from relaydesk.core.view.timing import Part as TimePart
 from relaydesk.core.view.timing import PartName, Timing, parts
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked
@@ -53,8 +56,13 @@ _PARTS: Final[dict[PartName, tuple[str, str]]] = {
     "answer": ("wrote the answer", "part-1"),
 }
 # Codes in the width that a list has for them; the detail says all of it.
-_CODES: Final = {
+CODES: Final = {
     "model_unavailable": "unavailable",
+    "model_not_found": "no such model",
+    "invalid_json": "bad JSON",
+    "tokens_per_day_exceeded": "day quota",
+    "requests_per_minute_exceeded": "minute quota",
+    "concurrency_exceeded": "too many",
     "model_load_failed": "load failed",
     "model_load_timeout": "load timeout",
     "model_unloaded": "unloaded",
@@ -64,6 +72,16 @@ _CODES: Final = {
     "client_closed": "client left",
     "shutting_down": "node stops",
     "internal_error": "our fault",
+}
+# What to do about a request that failed, where the node did not say.
+_NEXT: Final = {
+    "client_closed": "nothing here: its client hung up",
+    "shutting_down": "ask again once the node is back",
+    "model_load_failed": "5 has the engine's own words",
+    "model_load_timeout": "5 says how long it took",
+    "context_length_exceeded": "shorten the prompt, or give the model more context: `relaydesk model set`",
+    "invalid_json": "the client has to send another body",
+    "invalid_request": "the client has to send another body",
 }
 _NAME: Final = max(len(name) for name, _ in _PARTS.values())
 
@@ -86,6 +104,11 @@ def find(requests: RequestsView, key: str) -> RequestView | None:
     return next((view for view in everything if view.id == key), None)
 
 
+def sign(left_out: int, width: int) -> tuple[Line, ...]:
+    """That only failures are listed, and what shows the rest again."""
+    return marked("warn", f"Only what failed or was broken off, {left_out} left out: esc shows all.", width)
+
+
 def summary(requests: RequestsView) -> str:
     """Both counts in a few words."""
     return f"{len(requests.in_flight)} under way, {len(requests.recent)} ended"
@@ -102,7 +125,7 @@ def _cells(view: RequestView, now_ms: int) -> tuple[Cell, ...]:
     tone = TONES.get(view.state, "dim")
     return (
         Cell(f"{MARKS[tone]} {state_word(view)}", tone, view.state),
-        Cell(view.model),
+        Cell(view.model) if view.model else Cell("–", "dim"),
         Cell(view.key, "dim"),
         _time(timing.ms("waited")),
         _time(timing.ms("load")),
@@ -136,7 +159,7 @@ def _tokens(view: RequestView) -> Cell:
 def _outcome(view: RequestView) -> Cell:
     if view.fault is not None:
         code = view.fault.code
-        return Cell(_CODES.get(code, code.replace("_", " ")), TONES.get(view.state, "error"))
+        return Cell(CODES.get(code, code.replace("_", " ")), TONES.get(view.state, "error"))
     return Cell(", ".join(view.finish_reasons), "dim")
 
 
@@ -149,11 +172,20 @@ def detail(view: RequestView, now_ms: int, width: int, *, ascii: bool = False) -
     lines += time_lines(timing, width, ascii=ascii)
     lines.append(NOTHING)
     if view.fault is not None:
-        lines += [*fault_lines(view.fault, width), NOTHING]
+        lines += [*fault_lines(_with_hint(view, view.fault), width), NOTHING]
     for label, text in _facts(view):
         lines += fact(label, text, width)
     lines += [NOTHING, *fact("shell", f"relaydesk request show {view.id}", width, "dim")]
     return tuple(lines)
+
+
+def _with_hint(view: RequestView, fault: FaultView) -> FaultView:
+    """The fault with a next step, where the node gave none."""
+    if fault.hint:
+        return fault
+    fits = f"`relaydesk model fit {view.model}` says what would help; so does 2" if view.model else ""
+    hint = fits if fault.code == "model_unavailable" else _NEXT.get(fault.code, "")
+    return msgspec.structs.replace(fault, hint=SafeText(hint or "5 has the log around its time"))
 
 
 def _facts(view: RequestView) -> tuple[tuple[str, str], ...]:
@@ -163,7 +195,7 @@ def _facts(view: RequestView) -> tuple[tuple[str, str], ...]:
     tokens = f"{view.prompt_tokens} in{cached}, {view.completion_tokens} out"
     speed = f", {rate(view.tokens_per_s)} tokens/s" if view.tokens_per_s else ""
     return (
-        ("model", view.model),
+        ("model", view.model or "–"),
         ("key", view.key),
         ("asked", f"{view.route}, {way}{choices}"),
         ("at", clock_time(view.started_at_ms)),
@@ -203,14 +235,15 @@ def _note(part: TimePart, timing: Timing, room: int, *, most: bool) -> Line:
     said = "◂ most" if most else ""
     room -= len(said) + (2 if said else 0)
     texts = []
-    if part.name == "load" and part.ms is None and timing.loaded:
-        texts.append("it was loaded")
+    if part.name == "load" and part.ms is None:
+        texts.append("it was loaded" if timing.loaded else "" if timing.running else "it never came so far")
     if part.open:
         texts.append("under way")
     if part.tokens:
         texts.append(plural(part.tokens, "token"))
     if part.tokens_per_s:
         texts.append(f"{rate(part.tokens_per_s)}/s")
+    texts = [text for text in texts if text]
     while texts and len(", ".join(texts)) > room:
         texts.pop()
     note = ", ".join(texts)

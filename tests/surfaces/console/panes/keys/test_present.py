@@ -1,25 +1,62 @@
-"""Keys as rows, and what a client needs."""
+"""Keys as rows."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from relaydesk.core.view.sections import KeyView
+from relaydesk.core.view.sections import KeysView, KeyView
 from relaydesk.surfaces.console.panes.keys import present
-from relaydesk.surfaces.console.widgets.spans import line_width
-from tests.surfaces.console.panes.scenes import hostile, texts
-from tests.surfaces.console.stage import NOW_MS, sample
+from tests.surfaces.console.panes.scenes import DAY_MS, KEYS
+from tests.surfaces.console.stage import NOW_MS
 
-KEY = sample()["keys"].keys[0]
-META = sample()["meta"]
+DEFAULT, ANN, BATCH, TOOL = present.rows(KEYS, NOW_MS)
+NAMES = [column.key for column in present.COLUMNS]
 
 
-def test_a_row_has_a_fingerprint_and_its_use() -> None:
-    (row,) = present.rows(sample()["keys"], sample()["requests"], NOW_MS)
-    assert [cell.text for cell in row.cells] == ["default", "1b9e4f07", "generated", "1 d", "2", "3"]
-    (alone,) = present.rows(sample()["keys"], None, NOW_MS)
-    assert [cell.text for cell in alone.cells][-2:] == ["0", "0"]
+def _text(row: present.Row, column: str) -> str:
+    return row.cells[NAMES.index(column)].text
+
+
+def test_a_row_has_what_is_used_of_what() -> None:
+    assert [cell.text for cell in ANN.cells] == [
+        "ann", "█████▓····", "91.3 k", "200.0 k", "24.6 k", "1/2", "4/20", "30 d", "smollm2", "7a365f58",
+    ]  # fmt: skip
+    assert [cell.text for cell in DEFAULT.cells] == [
+        "default", "–", "40.2 k", "none", "", "1", "0", "never", "all", "1b9e4f07",
+    ]  # fmt: skip
+
+
+def test_used_and_set_aside_differ_without_colours() -> None:
+    key = msgspec.structs.replace(KEYS.keys[1], used=50_000, reserved=100_000)
+    for ascii, bar in ((False, "███▓▓▓▓▓··"), (True, "###=====..")):
+        (row,) = present.rows(KeysView((key,)), NOW_MS, ascii=ascii)
+        assert len(_text(row, "bar")) == present.BAR
+        fillings = [_text(row, "bar").count(char) for char in sorted(set(bar), key=bar.index)]
+        assert fillings[0] in (2, 3)
+        assert sum(fillings) == present.BAR
+        assert fillings[1] == 5
+
+
+@pytest.mark.parametrize(
+    ("used", "tone"), [(0, "accent"), (799, "accent"), (800, "warn"), (999, "warn"), (1000, "error")]
+)
+def test_what_is_nearly_used_up_is_marked(used: int, tone: str) -> None:
+    assert present.tone(KeyView("a", "b", "c", 0, 1000, used=used)) == tone
+
+
+def test_what_ends_soon_is_marked_and_what_has_ended_says_so() -> None:
+    at = NAMES.index("expires")
+    assert (BATCH.cells[at].text, BATCH.cells[at].tone) == ("3 d", "warn")
+    over = msgspec.structs.replace(KEYS.keys[1], expires_at_ms=NOW_MS - 1)
+    (row,) = present.rows(KeysView((over,)), NOW_MS)
+    assert (row.cells[at].text, row.cells[at].tone) == ("expired", "error")
+
+
+def test_how_long_until_then_stands_still() -> None:
+    assert [present.until(NOW_MS + ms, NOW_MS) for ms in (DAY_MS * 2 - 1, 7_199_999, 61_000, 5_000, -5)] == [
+        "1 d", "1 h", "1 min", "5 s", "0 s",
+    ]  # fmt: skip
 
 
 def test_ages_stand_still_within_a_minute() -> None:
@@ -28,41 +65,6 @@ def test_ages_stand_still_within_a_minute() -> None:
     assert present.age(0, NOW_MS) == "–"
 
 
-def test_the_younger_key_sorts_first() -> None:
-    keys = (KeyView("old", "a", "x", NOW_MS - 9), KeyView("new", "b", "x", NOW_MS - 1))
-    rows = present.rows(msgspec.structs.replace(sample()["keys"], keys=keys), None, NOW_MS)
-    assert [row.cells[3].sort for row in rows] == [9 - NOW_MS, 1 - NOW_MS]
-
-
-def test_what_a_client_needs() -> None:
-    lines = texts(present.client_lines(META, 70))
-    assert lines[1] == "address     https://localhost:8383/v1"
-    assert "trust       /home/ada/.local/state/relaydesk/tls/ca.pem" in lines
-    assert "  OPENAI_BASE_URL=https://localhost:8383/v1" in lines
-    assert "  OPENAI_API_KEY=$(relaydesk token --api)" in lines
-
-
-def test_plain_http_needs_no_trust() -> None:
-    plain = msgspec.structs.replace(META, listening=("http://127.0.0.1:8383",))
-    assert not any(line.startswith(("trust", "SHA-256")) for line in texts(present.client_lines(plain, 70)))
-    assert present.client_lines(msgspec.structs.replace(META, listening=()), 70) == ()
-    assert present.client_lines(None, 70) == ()
-
-
-def test_a_fingerprint_breaks_between_its_groups() -> None:
-    lines = [line for line in texts(present.client_lines(META, 40)) if "C0" in line]
-    assert lines == [
-        "SHA-256     7A:1F:C0:C0:C0:C0:C0:C0",
-        "            C0:C0:C0:C0:C0:C0:C0:C0",
-        "            C0:C0:C0:C0:C0:C0:C0:C0",
-        "            C0:C0:C0:C0:C0:C0:C0:C0",
-    ]
-
-
-@pytest.mark.parametrize("width", [38, 56, 78])
-def test_no_line_is_wider_than_the_detail(width: int) -> None:
-    values = hostile()
-    for key in (KEY, *values["keys"].keys):
-        lines = present.detail(key, META, values["requests"], width)
-        # The first is the name, which whoever draws it cuts.
-        assert all(line_width(line) <= width for line in lines[1:])
+def test_a_key_without_a_limit_sorts_above_every_limit() -> None:
+    sorts = [row.cells[NAMES.index("limit")].sort for row in (DEFAULT, ANN, BATCH, TOOL)]
+    assert sorts == [float("inf"), 200_000, 50_000, float("inf")]

@@ -12,8 +12,8 @@ def test_rows_say_level_by_symbol_word_and_tone() -> None:
     made = rows(sample()["log"])
     assert [cell.text for cell in made[4].cells] == [
         "15:08:54",
-        "▲ warning",
-        "engine.tls",
+        "▲ warn",
+        "tls",
         "a client asked for the unknown name attic.local",
     ]
     assert [row.cells[1].tone for row in made[3:6]] == ["dim", "warn", "error"]

@@ -34,6 +34,7 @@ def test_a_failure_stays_while_it_is_the_newest() -> None:
         "✗ load qwen3-32b failed",
         "  ✗ the engine ended while it loaded qwen3-32b.",
         "    Next: see the log.",
+        "  esc hides this; the log keeps it",
     ]
     assert len(jobs.lines(JobsView((PULL, _ended("failed"))), 60)) == 1
     assert jobs.lines(JobsView((_ended("done"), _ended("failed"))), 60) == ()

@@ -22,7 +22,8 @@ from relaydesk.core.commands import (
 from relaydesk.core.errors import Fault
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.view.sections import JobsView, MemoryView, ModelsView, ModelView
-from tests.surfaces.console.panes.scenes import EMPTY, LONG, PULL, REPORTS, busy
+from relaydesk.surfaces.console.ask import Confirm
+from tests.surfaces.console.panes.scenes import EMPTY, LOAD_FAILED, LONG, PULL, REPORTS, busy
 from tests.surfaces.console.stage import Desk, console, refreshed, screen_text, settled, until
 
 
@@ -91,13 +92,68 @@ async def test_the_suggested_settings_are_one_key_away(desk: Desk) -> None:
     desk.values["models"] = ModelsView(MemoryView("setting", 700, 157), (model,))
     desk.answer(SetModel, Outcome(ok=True))
     async with console(desk) as (app, pilot):
-        await pilot.press("2", "f")
-        assert "enter asks for it" in " ".join((await settled(app, pilot)).split())
-        await pilot.press("enter")
-        assert "model set smollm2-long slots=2" in " ".join((await settled(app, pilot)).split())
+        await pilot.press("2")
+        assert "f make it fit" in (await settled(app, pilot)).splitlines()[-1]
+        # The report was not looked at: it is fetched, and nothing is changed unasked.
         await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        text = " ".join((await settled(app, pilot)).split())
+        assert "Make smollm2-long fit?" in text
+        assert "slots 8 → 2" in text
+        assert "relaydesk model set smollm2-long slots=2" in text
+        await pilot.press("f", "enter", "escape")
+        await pilot.pause()
+        assert desk.sent == []
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
         await until(pilot, lambda: bool(desk.sent))
         assert desk.sent == [SetModel(name="smollm2-long", changes={"slots": 2})]
+        await until(pilot, lambda: "make smollm2-long fit: slots 8 → 2" in screen_text(app))
+
+
+async def test_what_only_has_to_wait_changes_no_setting(desk: Desk) -> None:
+    wait = msgspec.structs.replace(LONG.suggestion, change="wait", sentence="wait until smollm2 falls idle")
+    desk.answer(SetModel, Outcome(ok=True))
+
+    async def handle(_command: FitModel) -> Outcome:
+        return Outcome(ok=True, value=to_builtins(msgspec.structs.replace(LONG, suggestion=wait)))
+
+    desk.dispatcher.on(FitModel, handle)
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "down", "f")
+        await until(pilot, lambda: "nothing to change: wait until" in " ".join(screen_text(app).split()))
+    assert desk.sent == []
+
+
+async def test_a_failed_pull_is_dismissed_by_esc_or_by_the_key_that_breaks_one_off(desk: Desk) -> None:
+    failed = msgspec.structs.replace(PULL, state="failed", fault=LOAD_FAILED)
+    async with console(desk) as (app, pilot):
+        for key, name in (("escape", "job_1"), ("X", "job_2")):
+            desk.set(jobs=JobsView((msgspec.structs.replace(failed, id=name),)))
+            await refreshed(app, pilot)
+            for pane in ("1", "2"):
+                await pilot.press(pane)
+                assert "pull smollm2 failed" in await settled(app, pilot)
+            await pilot.press(key)
+            assert "pull smollm2 failed" not in await settled(app, pilot)
+            await pilot.press("1")
+            assert "pull smollm2 failed" not in await settled(app, pilot)
+            assert "nothing is being pulled" not in screen_text(app)
+
+
+async def test_tab_leaves_the_list_only_for_what_is_seen(desk: Desk) -> None:
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "tab", "down")
+        assert app.pane is not None
+        assert app.pane.table is not None
+        assert app.pane.table.cursor_key == "qwen3-32b"
+        await pilot.resize_terminal(120, 36)
+        await pilot.press("tab")
+        assert app.focused is not None
+        assert app.focused.id == "detail"
+        await pilot.press("escape", "up")
+        assert app.pane.table.cursor_key == "smollm2"
 
 
 COMMANDS: tuple[tuple[tuple[str, ...], Command], ...] = (
@@ -108,8 +164,8 @@ COMMANDS: tuple[tuple[tuple[str, ...], Command], ...] = (
     (("a", *"hf:o/r", "enter"), PullModel(reference="hf:o/r")),
     (("A", *"/m/x", "enter"), AddModel(spec=ModelSpec(name="", path="/m/x"))),
     (("A", *"x", "enter"), AddModel(spec=ModelSpec(name="", path=str(Path("x").absolute())))),
-    (("w", *"2h", "enter"), SetModel(name="smollm2", changes={"keep_alive_s": 7200})),
-    (("w", *"-1", "enter"), SetModel(name="smollm2", changes={"keep_alive_s": -1})),
+    (("w", "ctrl+u", *"2h", "enter"), SetModel(name="smollm2", changes={"keep_alive_s": 7200})),
+    (("w", "ctrl+u", *"-1", "enter"), SetModel(name="smollm2", changes={"keep_alive_s": -1})),
 )
 
 
@@ -143,6 +199,8 @@ async def test_what_cannot_be_done_is_said(desk: Desk) -> None:
         for keys, said in REFUSALS:
             await pilot.press("home", *keys)
             await until(pilot, lambda said=said: said in " ".join(screen_text(app).split()))  # type: ignore[misc]
+            if len(app.screen_stack) > 1:
+                await pilot.press("escape")
         assert desk.sent == []
 
 
@@ -150,7 +208,8 @@ async def test_removing_a_model_in_use_says_so(desk: Desk) -> None:
     async with console(desk) as (app, pilot):
         await pilot.press("2", "x")
         text = " ".join((await settled(app, pilot)).split())
-        assert "it has 2 requests under way" in text
+        assert "2 requests under way" in text
+        assert "its file stays where it is" in text
         assert "relaydesk model rm smollm2" in text
 
 

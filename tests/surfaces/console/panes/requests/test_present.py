@@ -63,7 +63,7 @@ def test_totals_sort_by_time_and_not_by_text() -> None:
 
 def test_a_failure_says_why_in_the_list() -> None:
     assert _cells(FAILURE)["outcome"] == "unavailable"
-    assert max(len(text) for text in present._CODES.values()) <= 13
+    assert max(len(text) for text in present.CODES.values()) <= 13
 
 
 def test_parts_add_up_and_the_largest_is_pointed_at() -> None:

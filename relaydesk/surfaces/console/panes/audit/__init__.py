@@ -1,0 +1,1 @@
+"""Who asked what of which model, and what came of it."""
