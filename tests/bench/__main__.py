@@ -19,6 +19,7 @@ import msgspec
 from tests.bench.figure import Figure
 from tests.bench.rig import CTX, MODEL_FILE, SLOTS, Context, find_model, machine, quiet
 from tests.bench.rows import (
+    access,
     console,
     console_use,
     engine_client,
@@ -39,6 +40,7 @@ ROWS: Final[dict[str, Row]] = {
     "status": startup.status,
     "serve": startup.serve,
     "micro": micro.micro,
+    "access": access.access,
     "latency-1": latency.one,
     "latency-late": latency.late,
     "latency-scripted": latency.scripted,
@@ -53,7 +55,7 @@ ROWS: Final[dict[str, Row]] = {
 }
 # Without a choice: rows with budgets. Of the others the console's have some too, and take five minutes; the
 # rest explain them.
-BUDGETED: Final = ("streams", "latency", "memory", "idle-tls", "status", "serve", "micro")
+BUDGETED: Final = ("streams", "latency", "memory", "idle-tls", "status", "serve", "micro", "access")
 # Between rows: a machine that is busier than this is waited for, but not for ever.
 _BUSY_PERCENT: Final = 15.0
 
