@@ -160,3 +160,14 @@ async def test_the_newest_are_kept_and_running_ones_always(monkeypatch: pytest.M
     assert shown[0].subject == str(KEPT + 19)
     assert running in [job.id for job in shown]
     await desk.board.close()
+
+
+async def test_a_job_that_failed_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+
+    async def work(_: Job) -> None:
+        raise EnvError("pull_failed", "the disk is full", "make room")
+
+    desk.start(work, "smollm2")
+    await settle()
+    assert [record.getMessage() for record in caplog.records] == ["load smollm2 failed: the disk is full"]

@@ -16,7 +16,7 @@ _PANE_ACTIONS: Final = tuple(
         str(spec.digit),
         f"Pane: {spec.title}",
         spec.title,
-        f"show the pane {spec.title}" + (", where relaydesk runs as a service" if spec.id == "log" else ""),
+        f"show the pane {spec.title}" + ("; the command line is for a service" if spec.id == "log" else ""),
         cli=spec.cli,
     )
     for spec in PANES

@@ -213,3 +213,26 @@ async def test_a_key_that_is_gone(rig: Rig) -> None:
     assert quotas.standing("k").used == 15
     quotas.forget("k")
     assert [row.tokens for row in await quotas.history("k", 0)] == [15]
+
+
+async def test_whoever_watches_is_told_once_a_second_while_something_moves(rig: Rig) -> None:
+    moved: list[int] = []
+    quotas = await rig.open()
+    quotas._moved = lambda: moved.append(quotas.standing("k").used)
+    quotas._tell()
+    assert moved == []
+    grant = await quotas.admit("k", ASK)
+    quotas._tell()
+    quotas._tell()
+    assert moved == [0]
+    quotas.settle("k", grant, 10, 5)
+    quotas._tell()
+    assert moved == [0, 15]
+    # The last 60 seconds go by, and after them there is nothing to tell any more.
+    rig.clock.now += 61.0
+    quotas._tell()
+    quotas._tell()
+    assert len(moved) == 3
+    quotas._tell()
+    assert len(moved) <= 4
+    assert quotas._active == set()

@@ -63,6 +63,7 @@ def test_strip_drops_what_matters_least() -> None:
         (Link(), "◐ connecting"),
         (Link("lost", 1, safe_text("it went"), safe_text(""), 4.0), "▲ no node, next try within 4 s"),
         (Link("lost", 1), "▲ no node, trying"),
+        (Link("lost", 1, code="conflict"), "▲ another version: restart node and console"),
     ],
 )
 def test_strip_claims_nothing_it_does_not_know(link: Link, said: str) -> None:

@@ -183,6 +183,13 @@ def test_a_port_in_use_is_a_sentence_after_the_console(state: Path) -> None:
             assert "Traceback" not in console.text
 
 
+def test_a_read_only_console_without_a_node_starts_none(state: Path) -> None:
+    with PtyConsole(state, "console", "--read-only") as console:
+        console.wait_for("a read-only console has nothing to look at")
+        assert console.end() == 3
+    assert not (state / "control.sock").exists()
+
+
 def test_resize(state: Path) -> None:
     with PtyConsole(state, size=(60, 16)) as console:
         console.wait_for(READY)

@@ -18,6 +18,15 @@ LIVE, LOST = Link("live"), Link("lost", 1, safe_text("the node went away"), safe
 EMPTY = Notice("Nothing yet.", "do something")
 
 
+OTHER = Link(
+    "lost",
+    1,
+    safe_text("console and node are different versions"),
+    safe_text("restart both"),
+    code="conflict",
+)
+
+
 @pytest.mark.parametrize(
     ("state", "value", "fault", "link", "empty", "kind", "covers", "words"),
     [
@@ -29,6 +38,8 @@ EMPTY = Notice("Nothing yet.", "do something")
         ("failed", LogView(), FAULT, LOST, None, "stale", False, "the node went away"),
         ("ready", LogView(), None, LIVE, EMPTY, "empty", True, "Nothing yet."),
         ("ready", LogView(), None, LOST, EMPTY, "stale", True, "the node went away"),
+        ("loading", None, None, OTHER, None, "failed", True, "Console and node are different versions."),
+        ("ready", LogView(), None, OTHER, None, "stale", False, "console and node are different versions"),
     ],
 )
 def test_every_state_is_a_sentence_and_a_next_action(

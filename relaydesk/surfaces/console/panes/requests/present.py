@@ -51,7 +51,7 @@ TONES: Final = {
 _WORDS: Final = {"queued": "waiting", "prefill": "prompt", "generating": "answering"}
 _PARTS: Final[dict[PartName, tuple[str, str]]] = {
     "waited": ("waited for a slot", "part-4"),
-    "load": ("loaded the model", "part-2"),
+    "load": ("loading the model", "part-2"),
     "prompt": ("read the prompt", "part-3"),
     "answer": ("wrote the answer", "part-1"),
 }

@@ -10,6 +10,7 @@ from relaydesk.core.access.audit import AuditFilter, AuditRecord
 from relaydesk.core.codec import fault_view, to_builtins
 from relaydesk.core.commands import Outcome, ShowAudit
 from relaydesk.core.errors import Fault
+from relaydesk.surfaces.console.app import ConsoleApp
 from relaydesk.surfaces.console.panes.audit.pane import NEWEST
 from tests.surfaces.console.panes.scenes import AUDIT, hostile_audit
 from tests.surfaces.console.stage import Desk, console, screen_lines, screen_text, settled, until
@@ -74,7 +75,11 @@ async def test_with_nothing_and_never_read(desk: Desk, same_screen: Same, size: 
         same_screen(f"audit-empty-{name}", await settled(app, pilot))
 
 
-async def test_it_asks_while_it_is_looked_at_and_no_faster_than_the_console(desk: Desk) -> None:
+async def test_it_asks_while_it_is_looked_at_and_no_faster_than_the_console(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Seconds go by where the test says so, and nowhere else.
+    monkeypatch.setattr(ConsoleApp, "set_interval", lambda *_args, **_given: None)
     kept = Kept(desk)
     async with console(desk) as (app, pilot):
         await pilot.press("1")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.sections import LogLine, LogView
-from relaydesk.surfaces.console.panes.log.present import detail, rows
+from relaydesk.surfaces.console.panes.log.present import detail, rows, sign, source_word
+from tests.surfaces.console.panes.scenes import texts
 from tests.surfaces.console.stage import NOW_MS, sample
 
 
@@ -42,3 +43,17 @@ def test_detail_has_it_all() -> None:
         "",
         "certificates failed: the disk is full",
     ]
+
+
+def test_sources_are_short_words() -> None:
+    words = {
+        name: source_word(name)
+        for name in ("engine.gateway.journal", "engine.pool", "surfaces.host", "asyncio")
+    }
+    assert list(words.values()) == ["requests", "models", "node", "asyncio"]
+    assert source_word("enginex.y") == "y"
+
+
+def test_what_the_level_leaves_out_is_said() -> None:
+    assert sign("info", 0, 70) == ()
+    assert texts(sign("error", 1, 70)) == ["▲ Only error and worse, 1 line left out: esc shows all."]

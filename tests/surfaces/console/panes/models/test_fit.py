@@ -74,3 +74,17 @@ def test_of_a_loaded_model_the_report_gives_no_advice() -> None:
 @pytest.mark.parametrize("ascii", [False, True])
 def test_no_line_is_wider_than_the_detail(report: fit.FitReport, width: int, ascii: bool) -> None:
     assert all(line_width(line) <= width for line in fit.lines(report, width, ascii=ascii))
+
+
+def test_changes_as_words_and_why_there_are_none() -> None:
+    assert fit.words(LONG) == "slots 8 → 2"
+    assert fit.unfixable(LONG) == ""
+    assert fit.unfixable(FITS) == "smollm2 fits already"
+    assert fit.unfixable(TOO_LARGE) == "no setting would make it fit: enter shows its report"
+    wait = msgspec.structs.replace(LONG.suggestion, change="wait", sentence="wait until a falls idle")
+    assert fit.unfixable(msgspec.structs.replace(LONG, suggestion=wait)) == (
+        "nothing to change: wait until a falls idle"
+    )
+    # Settings that would not be enough are not given up.
+    short = msgspec.structs.replace(LONG.suggestion, change="slots+memory", more_mib=100)
+    assert fit.changes(msgspec.structs.replace(LONG, suggestion=short)) == {}

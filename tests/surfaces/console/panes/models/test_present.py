@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from relaydesk.core.text import safe_text
-from relaydesk.core.view.sections import JobsView, ModelsView
+from relaydesk.core.text import SafeText, safe_text
+from relaydesk.core.view.sections import JobsView, ModelsView, ModelView
 from relaydesk.surfaces.console.panes.models import present
 from relaydesk.surfaces.console.widgets.spans import line_width
 from tests.surfaces.console.panes.scenes import LOAD_FAILED, PULL, REPORTS, busy, hostile, texts
@@ -97,3 +97,18 @@ def test_no_line_is_wider_than_the_detail(width: int) -> None:
         lines = (*present.detail(model, REPORTS.get(model.name), width), *present.why(model, width))
         # The first is the name, which whoever draws it cuts.
         assert all(line_width(line) <= width for line in lines[1:])
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(-1, "-1"), (0, "0"), (900, "15m"), (5400, "1h30m")])
+def test_how_long_it_is_kept_as_it_is_typed(seconds: int, text: str) -> None:
+    assert present.keep_alive(seconds) == text
+
+
+def test_removing_says_of_this_model_what_is_deleted() -> None:
+    ours = ModelView(
+        "a", "cold", True, SafeText(""), "host", 1, source=SafeText("hf:o/r"), owned=True, size_bytes=2**20
+    )
+    assert present.removal(ours) == "the registration and the file (1.0 MiB) that relaydesk fetched as hf:o/r"
+    added = msgspec.structs.replace(ours, owned=False, source=SafeText("/m/x.gguf"))
+    assert present.removal(added) == "the registration; its file stays where it is: /m/x.gguf"
+    assert "its server is left alone" in present.removal(msgspec.structs.replace(ours, kind="url"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from relaydesk.core.commands import Outcome, PullModel
 from relaydesk.core.view.sections import HealthView, JobsView
 from relaydesk.surfaces.console.panes.overview.pane import OverviewPane
@@ -67,3 +69,12 @@ async def test_what_a_short_terminal_has_no_room_for_is_scrolled_to(desk: Desk) 
         assert "other programs" not in await settled(app, pilot)
         await pilot.press("pagedown")
         assert "other programs" in await settled(app, pilot)
+
+
+async def test_a_first_model_is_offered_where_there_is_none(desk: Desk) -> None:
+    async with console(desk) as (app, pilot):
+        assert "a pull smollm2" not in await settled(app, pilot)
+        models = desk.values["models"]
+        desk.set(models=msgspec.structs.replace(models, models=()))
+        await refreshed(app, pilot)
+        assert "a pull smollm2" in await settled(app, pilot)

@@ -82,3 +82,16 @@ async def test_nothing_asked_says_what_a_client_needs(desk: Desk) -> None:
         text = await settled(app, pilot)
         assert "Nobody has asked anything yet." in text
         assert "relaydesk token --api" in " ".join(text.split())
+
+
+async def test_that_failures_alone_are_shown_is_said_and_esc_ends_it(desk: Desk) -> None:
+    desk.values |= busy()
+    async with console(desk) as (app, pilot):
+        await pilot.press("3", "e")
+        text = await settled(app, pilot)
+        assert "Only what failed or was broken off, 3 left out: esc shows all." in text
+        assert "smollm2" not in text
+        await pilot.press("escape")
+        text = await settled(app, pilot)
+        assert "Only what failed" not in text
+        assert "smollm2" in text

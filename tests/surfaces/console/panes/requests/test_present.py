@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relaydesk.core.text import safe_text
 from relaydesk.core.view.sections import RequestsView, RequestView
 from relaydesk.core.view.timing import parts
 from relaydesk.surfaces.console.panes.requests import present
@@ -72,7 +73,7 @@ def test_parts_add_up_and_the_largest_is_pointed_at() -> None:
         "█▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░",
         "",
         "██ waited for a slot     2 ms",
-        "▓▓ loaded the model   1930 ms",
+        "▓▓ loading the model  1930 ms",
         "▒▒ read the prompt     272 ms  40 tokens, 147/s",
         "░░ wrote the answer   2666 ms  ◂ most  64 tokens, 24/s",
         "   total              4870 ms",
@@ -98,7 +99,7 @@ def test_one_under_way_says_so() -> None:
 
 def test_a_model_that_was_loaded_says_so_where_loading_would_stand() -> None:
     warm = msgspec.structs.replace(DONE, load_ms=None)
-    assert "▓▓ loaded the model         –  it was loaded" in texts(present.detail(warm, NOW_MS, 60))
+    assert "▓▓ loading the model        –  it was loaded" in texts(present.detail(warm, NOW_MS, 60))
 
 
 def test_ascii_bars() -> None:
@@ -129,3 +130,25 @@ def test_any_record_can_be_shown(
     assert sum(part.ms or 0 for part in timing.parts) == total
     bar = present.time_lines(timing, 40)[0]
     assert (line_width(bar) == 40) == (total > 0)
+
+
+def test_a_failure_without_a_next_step_gets_one() -> None:
+    assert FAILURE.fault is not None
+    for code, said in (
+        ("model_unavailable", "Next: `relaydesk model fit qwen3-32b` says what would help; so does 2."),
+        ("client_closed", "Next: nothing here: its client hung up."),
+        ("internal_error", "Next: 5 has the log around its time."),
+    ):
+        bare = msgspec.structs.replace(FAILURE.fault, code=code, hint=safe_text(""))
+        view = msgspec.structs.replace(FAILURE, fault=bare)
+        assert said in " ".join(" ".join(texts(present.detail(view, NOW_MS, 60))).split())
+
+
+def test_what_was_refused_has_no_model_and_loaded_none() -> None:
+    refused = msgspec.structs.replace(FAILURE, model="", total_ms=0, status=400)
+    assert _cells(refused)["model"] == "–"
+    lines = texts(present.detail(refused, NOW_MS, 70))
+    assert any(line.startswith("model       –") for line in lines)
+    bad = msgspec.structs.replace(refused, fault=msgspec.structs.replace(refused.fault, code="invalid_json"))
+    load = next(line for line in texts(present.detail(bad, NOW_MS, 70)) if "loading the model" in line)
+    assert load.endswith("–  it never came so far")
