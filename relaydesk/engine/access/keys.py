@@ -106,7 +106,16 @@ class Authenticator:
     def view(self) -> KeysView:
         """The default key, then the named ones by name."""
         source = "RELAY_API_KEY" if self._key.given else self._secrets.place
-        default = KeyView(DEFAULT_KEY, self._key.fingerprint, source, self._since_ms)
+        standing = self.ring.standing(DEFAULT_KEY)
+        default = KeyView(
+            DEFAULT_KEY,
+            self._key.fingerprint,
+            source,
+            self._since_ms,
+            used=standing.used,
+            reserved=standing.reserved,
+            running=standing.running,
+        )
         return KeysView((default, *self.ring.views()))
 
     def _take(self, key: DefaultKey) -> None:

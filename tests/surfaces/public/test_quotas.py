@@ -12,7 +12,7 @@ import pytest
 
 from relaydesk.core.access.audit import AuditFilter
 from tests.support.scripted_engine import Script, answer, piece, usage
-from tests.support.scripted_hub import ScriptedHub
+from tests.support.scripted_hub import KEY, ScriptedHub
 
 CHAT = "/v1/chat/completions"
 HI = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -217,3 +217,10 @@ async def test_revoking_lets_what_runs_end(rig: Rig) -> None:
     status, _, text = await asking
     assert (status, text.endswith("data: [DONE]\n\n")) == (200, True)
     assert rig.hub.quotas.standing(rig.key).used == 7
+
+
+async def test_the_default_keys_use_is_shown_too(rig: Rig) -> None:
+    rig.secret = KEY
+    await rig.ask()
+    (default,) = rig.hub.authenticator.view().keys
+    assert (default.used, default.running, default.reserved) == (7, 0, 0)
