@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from relaydesk.core.view.amounts import count, duration
@@ -35,7 +36,7 @@ _MUCH: Final = 0.8
 
 def rows(keys: KeysView, now_ms: int, *, ascii: bool = False) -> tuple[Row, ...]:
     """Every key, with what it uses now and has used today."""
-    return tuple(_row(key, now_ms, ascii=ascii) for key in keys.keys)
+    return tuple(_row(key, _expires(key, now_ms), ascii=ascii) for key in keys.keys)
 
 
 def find(keys: KeysView | None, name: str) -> KeyView | None:
@@ -53,7 +54,9 @@ def tone(key: KeyView) -> str:
     return _share_tone(key.used, key.tokens_per_day)
 
 
-def _row(key: KeyView, now_ms: int, *, ascii: bool) -> Row:
+# Most keys stand as they did a second ago, and a bar is most of a row's work.
+@lru_cache(maxsize=2048)
+def _row(key: KeyView, expires: Cell, *, ascii: bool) -> Row:
     held, limit = key.used + key.reserved, key.tokens_per_day
     return Row(
         key.name,
@@ -65,7 +68,7 @@ def _row(key: KeyView, now_ms: int, *, ascii: bool) -> Row:
             Cell(count(key.reserved), "", key.reserved) if key.reserved else BLANK,
             _of(key.running, key.max_concurrency),
             _of(key.minute_used, key.requests_per_minute),
-            _expires(key, now_ms),
+            expires,
             Cell(", ".join(key.models) or "all", "" if key.models else "dim"),
             Cell(key.fingerprint, "dim", held),
         ),
