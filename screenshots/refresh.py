@@ -29,7 +29,7 @@ HERE: Final = Path(__file__).resolve().parent
 RECORDING: Final = HERE.parent / "tests" / "recordings" / "demo.jsonl"
 sys.path.insert(0, str(HERE.parent))
 
-from relaydesk.core.commands import Command, FitModel, Outcome  # noqa: E402 - the path comes first
+from relaydesk.core.commands import Command, FitModel, Outcome, ShowUsage, name_of  # noqa: E402 - the path comes first
 from relaydesk.node_api import NodeApi  # noqa: E402
 from relaydesk.scripted import Frame, ScriptedNode, read_recording  # noqa: E402
 from relaydesk.surfaces.console.app import ConsoleApp  # noqa: E402
@@ -59,7 +59,8 @@ SHOTS: Final = (
     Shot("overview", (), 0.55),
     Shot("models", ("2", "down"), 0.55),
     Shot("requests", ("3", "o"), 1.0),
-    Shot("keys", ("4",), 1.0),
+    Shot("keys", ("4", "down"), 1.0),
+    Shot("audit", ("6", "down"), 1.0),
 )
 
 
@@ -69,7 +70,8 @@ class Recorded(ScriptedNode):
     answers: dict[str, Any]
 
     async def call(self, command: Command) -> Outcome:
-        found = self.answers.get(f"fit-model {command.name}") if isinstance(command, FitModel) else None
+        subject = command.name if isinstance(command, FitModel | ShowUsage) else ""
+        found = self.answers.get(f"{name_of(command)} {subject}".rstrip())
         return Outcome(ok=True, value=found) if found is not None else await super().call(command)
 
 

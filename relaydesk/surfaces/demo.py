@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -31,6 +32,11 @@ START_S: Final = 30.0
 STOP_S: Final = 15.0
 # Clients of a recording: more than the model has slots, so that some wait.
 CROWD: Final = 7
+# Keys of a recording, beside the default one; their limits are beyond what its clients ask.
+KEYS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("ann", {"tokens_per_day": 8_000, "max_concurrency": 4, "requests_per_minute": 20}),
+    ("nightly", {"tokens_per_day": 4_000, "max_concurrency": 4, "models": [REFERENCE]}),
+)
 
 
 class Demo:
@@ -107,9 +113,9 @@ class Demo:
     def record(self, file: BinaryIO, mono: Callable[[], float], tokens: int) -> None:
         """Write the node's watch to a file from now until it ends, and give it something to do.
 
-        Clients ask all at once, more than there are slots, and the model is registered once more with
-        settings that take 3 GB: so the recording holds waiting and, with less memory, a model that does not
-        fit.
+        Clients ask all at once, more than there are slots, with keys of their own, and the model is registered
+        once more with settings that take 3 GB: so the recording holds waiting, quotas and, with less memory, a
+        model that does not fit.
         """
         self._recording = Recording(file, self.socket, mono).__enter__()
         self._pull()
@@ -118,15 +124,24 @@ class Demo:
         large = {"name": f"{model}-long", "path": path, "slots": 16, "ctx": 8192, "source": REFERENCE}
         self._command("add-model", {"spec": large})
         self._say(f"recording {CROWD} clients that ask {model} at once")
+        keys = {
+            name: self._command("add-key", {"name": name, "settings": given})["key"] for name, given in KEYS
+        }
+        clients = (client, *(replace(client, key=key) for key in keys.values()))
         with ThreadPoolExecutor(CROWD) as pool:
             waits = [
-                pool.submit(client.chat, model, f"Tell me about relays. {at}", tokens, _nothing)
+                pool.submit(
+                    clients[at % len(clients)].chat, model, f"Tell me about relays. {at}", tokens, _nothing
+                )
                 for at in range(CROWD)
             ]
             for wait in waits:
                 wait.result()
         for name in (model, large["name"]):
             self._recording.keep(f"fit-model {name}", self._command("fit-model", {"name": name}))
+        for name in ("default", *keys):
+            self._recording.keep(f"show-usage {name}", self._command("show-usage", {"name": name}))
+        self._recording.keep("show-audit", self._command("show-audit", {}))
 
     def _client(self) -> Client:
         """A client with the address, the key and the CA of the node."""
