@@ -113,9 +113,9 @@ class Demo:
     def record(self, file: BinaryIO, mono: Callable[[], float], tokens: int) -> None:
         """Write the node's watch to a file from now until it ends, and give it something to do.
 
-        Clients ask all at once, more than there are slots, with keys of their own, and the model is registered
-        once more with settings that take 3 GB: so the recording holds waiting, quotas and, with less memory, a
-        model that does not fit.
+        Clients ask all at once, more than there are slots, with keys of their own, and the model is
+        registered once more with settings that take 3 GB: so the recording holds waiting, quotas and, with
+        less memory, a model that does not fit.
         """
         self._recording = Recording(file, self.socket, mono).__enter__()
         self._pull()
