@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 from textual import events, on
 from textual.app import App, ComposeResult
-from textual.command import CommandPalette
 from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.widgets import Static
@@ -26,10 +25,8 @@ from relaydesk.surfaces.console.data import Feed, Link
 from relaydesk.surfaces.console.dismissed import Dismissed
 from relaydesk.surfaces.console.filter_bar import FilterBar
 from relaydesk.surfaces.console.frame import Frame
-from relaydesk.surfaces.console.help import Help
-from relaydesk.surfaces.console.leaving import ends_node, leave
+from relaydesk.surfaces.console.frame_actions import FrameActions
 from relaydesk.surfaces.console.looks import Looks
-from relaydesk.surfaces.console.palette import Actions
 from relaydesk.surfaces.console.pane import Pane
 from relaydesk.surfaces.console.registry import PANES, pane_spec
 from relaydesk.surfaces.console.sending import Sender
@@ -66,23 +63,23 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self.set_keymap(dict(session.keymap.keys))
         self.feed = Feed(session.connect, session.clock, self._on_view, self._on_link)
         self.stopping = False
-        self._looks = Looks(self, session.prefs, session.keep)
         self._sender = Sender(self)
         self._frame = Frame()
+        self._frame_actions = FrameActions(
+            self, Looks(self, session.prefs, session.keep), self._frame.filter_bar
+        )
         self._too_small = Static(id="too-small", markup=False)
         self._dismissed = Dismissed()
         self._panes: dict[str, Pane] = {}
-        self._current = PANES[0].id
+        self.current = PANES[0].id
         self._filters_of: dict[str, str] = {}
-        # What the sentence of a terminal too small asks, since there is no room for a card.
-        self._asked = ""
 
     def compose(self) -> ComposeResult:
         yield self._too_small
         yield self._frame
 
     async def on_mount(self) -> None:
-        await self.show_pane(self._current)
+        await self.show_pane(self.current)
         self.run_worker(self.feed.run(), name="watch", group="watch", exit_on_error=False)
         self.set_interval(1, self._tick)
         problems = [each for each in (*self.session.keymap.problems, self.session.prefs.problem) if each]
@@ -101,7 +98,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
     @property
     def pane(self) -> Pane | None:
         """The pane that is shown; none while the console is taken down and its widgets are going."""
-        return self._panes.get(self._current) if self.is_running else None
+        return self._panes.get(self.current) if self.is_running else None
 
     @property
     def access(self) -> Access:
@@ -126,9 +123,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
                 self.session.keymap.of(action),
                 self._label(action),
                 self.reason(action),
-                pane.weight(action) if pane is not None and action.where == self._current else action.footer,
+                pane.weight(action) if pane is not None and action.where == self.current else action.footer,
             )
-            for action in active(self._current, pane is None or pane.HAS_LIST)
+            for action in active(self.current, pane is None or pane.HAS_LIST)
         )
 
     def reason(self, action: Action) -> str:
@@ -140,7 +137,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     async def show_pane(self, pane_id: str) -> None:
         """Put a pane in front; it is made when it is first looked at."""
-        before, self._current = self.pane, pane_id
+        before, self.current = self.pane, pane_id
         pane = self._panes.get(pane_id)
         if pane is None:
             pane = pane_spec(pane_id).make()
@@ -154,7 +151,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         pane.focus_default()
         self._draw()
 
-    # Actions of the table: `action_run` finds the method by the action's id.
+    # Keys and clicks.
 
     def action_run(self, action_id: str) -> None:
         """Do what a row of the table says, or say why not."""
@@ -172,7 +169,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         elif action.area == "pane":
             self.call_later(self.show_pane, action_id.partition(".")[2])
         else:
-            method = getattr(self.pane, action.method, None) or getattr(self, action.method)
+            method = getattr(self.pane, action.method, None) or getattr(self._frame_actions, action.method)
             method()
             self._draw()
 
@@ -201,53 +198,6 @@ class ConsoleApp(App[None], inherit_bindings=False):
         """What Enter does, for a click on its word."""
         if self.pane is not None:
             self.pane.open_detail()
-
-    def do_filter(self) -> None:
-        """Type a filter."""
-        if self.pane is not None and not self.pane.state.covers:
-            self._frame.filter_bar.open()
-
-    def do_copy(self) -> None:
-        """To the clipboard by OSC 52, which works through ssh and tmux where the terminal allows it."""
-        text = self.pane.copied() if self.pane is not None else ""
-        if text:
-            self.copy_to_clipboard(text)
-        self.say(f"Copied: {text[:80]}" if text else "Nothing is selected")
-
-    def do_pause(self) -> None:
-        """Stand still, or go on."""
-        self.feed.pause(not self.feed.paused)
-
-    def do_faster(self) -> None:
-        """The next rate."""
-        self._looks.next_rate(1)
-
-    def do_slower(self) -> None:
-        """The rate before."""
-        self._looks.next_rate(-1)
-
-    def do_retry(self) -> None:
-        """Try to reach the node now."""
-        self.feed.retry()
-
-    def do_theme(self) -> None:
-        """The next theme."""
-        self._looks.next_theme()
-
-    def do_help(self) -> None:
-        """The pane's page."""
-        self.push_screen(Help(self._current, self.offers()))
-
-    def do_palette(self) -> None:
-        """Find an action by name."""
-        self.push_screen(CommandPalette(providers=[Actions], placeholder="What to do?"))
-
-    def do_quit(self) -> None:
-        """Leave; an embedded console asks, since its node ends with it."""
-        if self.tiny and not self._asked and ends_node(self):
-            self._asked = "The node inside stops with this console: q once more stops it."
-        else:
-            leave(self, at_once=self.tiny)
 
     # What comes in.
 
@@ -279,8 +229,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
         width, height = size or self.size
         now_ms, offers = self.session.clock.wall_ms(), self.offers()
         hint = self.pane.hint if self.pane is not None else ("", "", "")
-        self._frame.draw(self.feed, self.session.mode, self._current, offers, hint, now_ms, width)
-        sentence = chrome.too_small(width, height, pane_spec(self._current).cli, self._asked)
+        self._frame.draw(self.feed, self.session.mode, self.current, offers, hint, now_ms, width)
+        sentence = chrome.too_small(width, height, pane_spec(self.current).cli, self._frame_actions.asked)
         if sentence != self._too_small.content:
             self._too_small.update(sentence)
 
@@ -296,7 +246,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         return chrome.tiny(*self.size)
 
     def on_resize(self, event: events.Resize) -> None:
-        self._asked = ""
+        self._frame_actions.asked = ""
         self._draw(event.size)
         if not chrome.tiny(*event.size) and self.pane is not None and self.screen.focused is None:
             self.pane.focus_default()
@@ -313,7 +263,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     @on(FilterBar.Changed)
     def _filtered(self, event: FilterBar.Changed) -> None:
-        self._filters_of[self._current] = event.text
+        self._filters_of[self.current] = event.text
         if self.pane is not None:
             self.pane.set_filter(event.text)
 

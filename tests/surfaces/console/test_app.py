@@ -18,6 +18,7 @@ from relaydesk.surfaces.console.app import ConsoleApp
 from relaydesk.surfaces.console.ask import Confirm
 from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.filter_bar import FilterBar
+from relaydesk.surfaces.console.frame_actions import FrameActions
 from relaydesk.surfaces.console.help import Help
 from relaydesk.surfaces.console.keymap import read_keymap
 from relaydesk.surfaces.console.piece_line import PieceLine
@@ -67,7 +68,7 @@ async def test_below_the_floor_one_sentence_with_the_command_line(desk: Desk) ->
         await pilot.press("question_mark", "x", "t", "down", "5", "enter")
         await pilot.pause()
         assert len(app.screen_stack) == 1
-        assert (app.theme, app._current) == (themes.DARK.name, "models")
+        assert (app.theme, app.current) == (themes.DARK.name, "models")
         await pilot.resize_terminal(60, 15)
         await pilot.pause()
         assert " ".join(line for line in screen_lines(app) if line) == said.replace("40x10", "60x15")
@@ -437,11 +438,11 @@ async def test_the_node_dies_and_comes_back(desk: Desk, tmp_path: Path) -> None:
 async def test_a_pane_that_fails_ends_the_console_without_its_variables(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(self: ConsoleApp) -> None:
+    def fail(self: FrameActions) -> None:
         secret = "do-not-" + "show"
         raise TypeError("lost", len(secret))
 
-    monkeypatch.setattr(ConsoleApp, "do_theme", fail)
+    monkeypatch.setattr(FrameActions, "do_theme", fail)
     apps: list[ConsoleApp] = []
 
     async def crash() -> None:

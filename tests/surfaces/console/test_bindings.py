@@ -11,8 +11,8 @@ import pytest
 from relaydesk.core.commands import CancelJob
 from relaydesk.surfaces.cli.main import VERBS
 from relaydesk.surfaces.console.action import ANYWHERE, LIST, Action, key_name
-from relaydesk.surfaces.console.app import ConsoleApp
 from relaydesk.surfaces.console.bindings import TABLE, active, bindings_for, keys_document
+from relaydesk.surfaces.console.frame_actions import FrameActions
 from relaydesk.surfaces.console.keymap import RESERVED, clashes
 from relaydesk.surfaces.console.registry import PANES
 from tests.support.tree import SOURCE
@@ -47,7 +47,7 @@ def test_every_action_is_whole_and_carried_out(action: Action) -> None:
         assert action.cli or action.command is CancelJob
     elif action.area != "pane":
         panes = {spec.id: type(spec.make()) for spec in PANES}
-        owners = [ConsoleApp, *([panes[action.where]] if action.where in panes else panes.values())]
+        owners = [FrameActions, *([panes[action.where]] if action.where in panes else panes.values())]
         assert any(hasattr(owner, action.method) for owner in owners), action.method
 
 

@@ -128,11 +128,11 @@ def test_attached_and_left_by_q_the_node_goes_on(served: Path) -> None:
 
 
 CRASHES = (
-    "from relaydesk.surfaces.console.app import ConsoleApp\n"
+    "from relaydesk.surfaces.console.frame_actions import FrameActions\n"
     "def fail(self):\n"
     "    secret = 'sk-' + 'do-not-show'\n"
     "    raise TypeError('the theme is lost')\n"
-    "ConsoleApp.do_theme = fail\n"
+    "FrameActions.do_theme = fail\n"
 )
 
 
@@ -207,11 +207,11 @@ def test_resize(state: Path) -> None:
 def test_what_libraries_write_reaches_the_log_and_not_the_screen(state: Path) -> None:
     writes = (
         "import os, subprocess\n"
-        "from relaydesk.surfaces.console.app import ConsoleApp\n"
+        "from relaydesk.surfaces.console.frame_actions import FrameActions\n"
         "def noise(self):\n"
         "    os.write(2, b'native \\x1b[2Jnoise\\n')\n"
         "    subprocess.run(['sh', '-c', 'echo child noise >&2; echo child words'])\n"
-        "ConsoleApp.do_slower = noise\n"
+        "FrameActions.do_slower = noise\n"
     )
     with PtyConsole(state, before=writes, size=(100, 30)) as console:
         console.wait_for(READY)
