@@ -83,7 +83,6 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/surfaces/cli/prompt.py": "tests/surfaces/cli/test_tls.py",
     "relaydesk/surfaces/cli/serve.py": "tests/e2e/test_faults.py",
     "relaydesk/surfaces/cli/settings.py": "tests/surfaces/cli/model/test_fit.py",
-    "relaydesk/surfaces/console/ask.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/filter_bar.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/help.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/leaving.py": "tests/surfaces/console/test_app.py",

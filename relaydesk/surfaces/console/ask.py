@@ -51,6 +51,17 @@ class Dialog(ModalScreen[T]):
             action, parameters
         )
 
+    def on_resize(self) -> None:
+        """Back from a terminal too small the keyboard is the card's again."""
+        self.call_after_refresh(self._take_keys)
+
+    def _take_keys(self) -> None:
+        if self.focused is None and self.is_current:
+            found = self.focus_next()
+            if isinstance(found, Input):
+                # Taking the keyboard selects all: the next key would replace what was typed.
+                self.call_after_refresh(found.action_end)
+
 
 class Confirm(Dialog[bool]):
     """Says what would be lost. Only ``y`` confirms: no key that opens a question, and not Enter."""
