@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from relaydesk.surfaces.console import registry
 from relaydesk.surfaces.console.themes import DARK
 from tests.bench.crowded import REQUESTS, Crowd, CrowdHub, Stalls
 from tests.bench.figure import Budget, Figure, pairs, value
@@ -22,7 +23,7 @@ IDLE_S: Final = 5.0
 KEYS: Final = 60
 # Not in step with the pictures.
 KEY_EVERY_S: Final = 0.073
-PANES: Final = "12345"
+PANES: Final = "".join(str(spec.digit) for spec in registry.PANES)
 ALONE: Final = "no console"
 SMALL: Final = (80, 24)
 STEADY_MS: Final = 15.0
