@@ -91,7 +91,6 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/surfaces/console/pane.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/piece_line.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/session.py": "tests/surfaces/console/test_app.py",
-    "relaydesk/surfaces/console/panes/log/pane.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/action.py": "tests/surfaces/console/test_bindings.py",
     "relaydesk/surfaces/console/registry.py": "tests/surfaces/console/test_bindings.py",
     "relaydesk/surfaces/console/panes/log/actions.py": "tests/surfaces/console/test_bindings.py",
