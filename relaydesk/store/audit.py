@@ -6,12 +6,13 @@ after it was handed over; `close` waits for the last.
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import re
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -35,10 +36,18 @@ _DECODER: Final = msgspec.json.Decoder(AuditRecord)
 class AuditLog:
     """The files in ``directory``. ``failed`` is told what goes wrong, "" after; the writer's thread calls it.
 
-    ``days`` says how many days of files are kept, the current one included.
+    ``days`` says how many days of files are kept, the current one included; ``mono`` is seconds that only go
+    forward.
     """
 
-    def __init__(self, directory: Path, days: Callable[[], int], failed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        days: Callable[[], int],
+        failed: Callable[[str], None],
+        mono: Callable[[], float],
+    ) -> None:
+        self._mono = mono
         self.directory = directory
         self._days = days
         self._failed = failed
@@ -48,6 +57,9 @@ class AuditLog:
         self._name = ""
         self._size = 0
         self._broken = False
+        self._torn = False
+        self._opened = mono()
+        self._first_day: datetime | None = None
         self.lost = 0
 
     def open(self) -> None:
@@ -62,6 +74,7 @@ class AuditLog:
             self._queue.put_nowait(record)
         except queue.Full:
             self.lost += 1
+            self._failed("the audit cannot keep up with the requests, and records are missing")
 
     def close(self) -> None:
         """Write what was handed over. Blocks. May be called twice."""
@@ -108,17 +121,33 @@ class AuditLog:
             for record in batch:
                 line = _ENCODER.encode(record) + b"\n"
                 self._turn_to(_day_name(record.at_ms + record.total_ms), len(line))
-                os.write(self._file, line)
-                self._size += len(line)
+                self._append(line)
         except OSError as exc:
-            self.lost += len(batch)
-            if not self._broken:
-                self._broken = True
-                self._failed(str(file_error(exc, "write the audit in", self.directory)))
+            self._lose(len(batch), str(file_error(exc, "write the audit in", self.directory)))
+            return
+        except Exception as exc:
+            # Whatever it is: without its thread the audit would be silent from here on.
+            self._lose(len(batch), f"the audit cannot be written ({type(exc).__name__}: {exc})")
             return
         if self._broken:
             self._broken = False
             self._failed("")
+
+    def _append(self, line: bytes) -> None:
+        """Raises `OSError` also where only a part was written; what comes next then begins a line."""
+        whole = b"\n" + line if self._torn else line
+        self._torn = True
+        written = os.write(self._file, whole)
+        self._size += written
+        if written != len(whole):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
+
+    def _lose(self, count: int, sentence: str) -> None:
+        self.lost += count
+        if not self._broken:
+            self._broken = True
+            self._failed(sentence)
 
     def _turn_to(self, day: str, room: int) -> None:
         """Have the day's file open, a further one of it where it has grown large."""
@@ -147,16 +176,36 @@ class AuditLog:
                     os.write(self._file, b"\n")
 
     def _remove_old(self, day: str) -> None:
-        today = _date(day)
+        today = self._believed(_date(day))
         for path in self._files():
             if (today - _date(_order(path)[0])).days >= self._days():
                 path.unlink(missing_ok=True)
 
+    def _believed(self, today: datetime) -> datetime:
+        """The day, but no later than time has passed since the first one: a clock may jump ahead, and what it
+        would have removed then is gone for good.
+        """
+        if self._first_day is None:
+            self._first_day = today
+        passed = timedelta(seconds=self._mono() - self._opened, days=1)
+        return min(today, self._first_day + passed)
+
     def _files(self) -> list[Path]:
         try:
-            return [path for path in self.directory.iterdir() if _NAME.fullmatch(path.name)]
+            return [path for path in self.directory.iterdir() if _is_ours(path.name)]
         except FileNotFoundError:
             return []
+
+
+def _is_ours(name: str) -> bool:
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return False
+    try:
+        _date(found[1])
+    except ValueError:
+        return False
+    return True
 
 
 def _order(path: Path) -> tuple[str, int]:

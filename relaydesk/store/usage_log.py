@@ -7,6 +7,7 @@ to the disk, so that a request waits for no disk. The database takes the lines o
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ class UsageLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = -1
+        self._torn = False
 
     def open(self) -> tuple[UsageEntry, ...]:
         """Open or make the file (0600) and read what it holds.
@@ -57,12 +59,16 @@ class UsageLog:
     def append(self, entry: UsageEntry) -> None:
         """Write one entry down. Raises `EnvError` ``storage_failed``."""
         line = _ENCODER.encode(entry) + b"\n"
+        if self._torn:
+            line = b"\n" + line  # what was cut short before must not swallow this one
+        self._torn = True
         try:
             written = os.write(self._file, line)
         except OSError as exc:
             raise file_error(exc, "write", self.path) from exc
         if written != len(line):
-            raise file_error(OSError(28, "no space left on device"), "write", self.path)
+            raise file_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "write", self.path)
+        self._torn = False
 
     def clear(self) -> None:
         """Drop everything: the database has it."""

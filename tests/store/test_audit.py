@@ -30,10 +30,11 @@ class Kept:
         self.directory = directory
         self.days = 30
         self.told: list[str] = []
-        self.log = AuditLog(directory, lambda: self.days, self.told.append)
+        self.now = 0.0
+        self.log = AuditLog(directory, lambda: self.days, self.told.append, lambda: self.now)
 
     def write(self, *records: AuditRecord) -> None:
-        self.log = AuditLog(self.directory, lambda: self.days, self.told.append)
+        self.log = AuditLog(self.directory, lambda: self.days, self.told.append, lambda: self.now)
         self.log.open()
         for each in records:
             self.log.put(each)
@@ -145,7 +146,67 @@ def test_what_waits_is_bounded(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> N
     for number in range(10):
         kept.log.put(record(number))
     assert kept.log.lost == 7
+    assert "cannot keep up" in kept.told[0]
 
 
 def test_no_directory_yet(kept: Kept) -> None:
     assert kept.log.newest(ALL, 9) == []
+
+
+def test_a_clock_that_jumps_ahead_removes_nothing(kept: Kept) -> None:
+    kept.days = 3
+    kept.write(record(1), record(2, NOON + 400 * DAY_MS), record(3))
+    assert "audit-2024-10-04.jsonl" in kept.names()
+    assert [each.id for each in kept.log.newest(ALL, 9)] == ["r2", "r3", "r1"]
+
+
+def test_names_that_are_no_day_are_strangers(kept: Kept) -> None:
+    kept.directory.mkdir(mode=0o700)
+    (kept.directory / "audit-2026-99-99.jsonl").write_text("{}")
+    kept.write(record(1))
+    assert [each.id for each in kept.log.newest(ALL, 9)] == ["r1"]
+    assert kept.told == []
+
+
+def test_a_line_cut_short_swallows_no_other(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.log.open()
+    real = module.os.write
+    short = threading.Event()
+
+    def cut(file: int, line: bytes) -> int:
+        if short.is_set():
+            return real(file, line)
+        short.set()
+        return real(file, line[:10])
+
+    monkeypatch.setattr(module.os, "write", cut)
+    kept.log.put(record(1))
+    assert short.wait(5)
+    while not kept.told:
+        pass
+    kept.log.put(record(2))
+    kept.log.put(record(3))
+    kept.log.close()
+    assert [each.id for each in kept.log.newest(ALL, 9)] == ["r3", "r2"]
+
+
+def test_whatever_goes_wrong_the_audit_goes_on(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.log.open()
+    real = kept.log._turn_to
+    failed = threading.Event()
+
+    def broken(day: str, room: int) -> None:
+        if failed.is_set():
+            return real(day, room)
+        failed.set()
+        raise ValueError("what nobody thought of")
+
+    monkeypatch.setattr(kept.log, "_turn_to", broken)
+    kept.log.put(record(1))
+    assert failed.wait(5)
+    while not kept.told:
+        pass
+    kept.log.put(record(2))
+    kept.log.close()
+    assert "what nobody thought of" in kept.told[0]
+    assert [each.id for each in kept.log.newest(ALL, 9)] == ["r2"]

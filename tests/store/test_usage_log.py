@@ -62,3 +62,15 @@ def test_a_full_disk() -> None:
         log.append(ONE)
     assert "space" in caught.value.fault.sentence
     log.close()
+
+
+def test_a_line_cut_short_swallows_no_other(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = UsageLog(path)
+    log.open()
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda file, line: real(file, line[:5]))
+    with pytest.raises(EnvError):
+        log.append(ONE)
+    monkeypatch.undo()
+    log.append(TWO)
+    assert UsageLog(path).open() == (TWO,)

@@ -75,7 +75,7 @@ class ScriptedHub:
         secrets = FileSecrets(directory)
         usage = UsageRepo(self.database), UsageLog(directory / "usage.log")
         self.quotas = Quotas(*usage, self.clock, "boot", lambda _: None)
-        self.audit_log = AuditLog(directory / "audit", lambda: 30, lambda _: None)
+        self.audit_log = AuditLog(directory / "audit", lambda: 30, lambda _: None, self.clock.mono)
         self.audit = Audit(self.audit_log, self.clock, lambda _: "host")
         self.journal = Journal(self.clock, self.bus, self.audit.ended)
         self.gateway = Gateway(

@@ -13,7 +13,8 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     ``client`` is the address it came from; ``machines`` those that saw its prompt (``host`` is the hub's
     own); ``outcome`` is ``done``, ``failed``, ``cancelled`` (the client left) or ``refused`` (before any
-    work); ``code`` says why it is not ``done``.
+    work); ``code`` says why it is not ``done``. ``untold`` refusals of the same kind went before this one
+    without a record of their own.
     """
 
     at_ms: int
@@ -37,6 +38,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     load_ms: int | None = None
     first_token_ms: int | None = None
     total_ms: int = 0
+    untold: int = 0
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):

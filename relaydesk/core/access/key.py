@@ -55,7 +55,7 @@ def parse_key_name(text: str) -> str:
             "choose another name",
             param="name",
         )
-    if text == DEFAULT_KEY:
+    if text.lower() == DEFAULT_KEY:
         raise LocalError(
             "invalid_request", f"{DEFAULT_KEY} is the default key's name", "choose another name", param="name"
         )

@@ -20,8 +20,8 @@ from relaydesk.core.errors import PeerError
 
 WINDOW_S: Final = 60.0
 DAY_MS: Final = 86_400_000
-# A clock set back by less than this finds what was used on the day that it is again.
-_KEPT_DAYS: Final = 7
+# Days whose use is at hand: a clock that is set back finds what was used on the day that it is again.
+_KEPT_DAYS: Final = 32
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +48,7 @@ class Grant(msgspec.Struct):
     recount: bool = False
     limit: int | None = None
     open: bool = True
+    started: float = 0.0
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -112,6 +113,7 @@ class KeyQuota:
                 )
         day = day_of(wall_ms)
         grant = self._reserve(ask, day, wall_ms)
+        grant.started = now
         self.running += 1
         if limits.requests_per_minute:
             self._starts.append(now)
@@ -131,6 +133,8 @@ class KeyQuota:
         room = self._left(grant.day) + grant.reserved
         each = (room - prompt) // grant.choices
         if each < 1:
+            if grant.started in self._starts:
+                self._starts.remove(grant.started)  # a refusal costs nothing of any limit
             raise self._day_over(wall_ms)
         reserved = prompt + each * grant.choices
         self._reserved[grant.day] += reserved - grant.reserved
@@ -147,8 +151,9 @@ class KeyQuota:
         if not self._reserved[grant.day]:
             del self._reserved[grant.day]
         if tokens:
-            for day in [old for old in self.used if old < grant.day - _KEPT_DAYS]:
-                del self.used[day]
+            # The oldest goes, not what lies behind this day: a clock that was ahead is set back some time.
+            while len(self.used) >= _KEPT_DAYS and grant.day not in self.used:
+                del self.used[min(self.used)]
             self.used[grant.day] = self.used.get(grant.day, 0) + tokens
 
     def reserved(self, day: int) -> int:

@@ -11,6 +11,7 @@ from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.ports import Clock
 from relaydesk.core.view.sections import RequestView
+from relaydesk.engine.access.repeats import Repeats
 from relaydesk.store.audit import AuditLog
 
 HOST = "host"
@@ -24,9 +25,13 @@ class Audit:
         self._log = log
         self._clock = clock
         self._placement_of = placement_of
+        self._repeats = Repeats(clock)
 
     def ended(self, view: RequestView, caller: Caller, client: str) -> None:
         """A request is over."""
+        code = view.fault.code if view.fault is not None else ""
+        if self._repeats.again(caller.id, code):
+            return
         placement = self._placement_of(view.model) if view.prompt_tokens or view.first_token_ms else ""
         self._log.put(
             AuditRecord(
@@ -43,7 +48,8 @@ class Audit:
                 choices=view.choices,
                 outcome=view.state,
                 status=view.status,
-                code=view.fault.code if view.fault is not None else "",
+                code=code,
+                untold=self._repeats.untold(caller.id, code),
                 prompt_tokens=view.prompt_tokens,
                 cached_tokens=view.cached_tokens,
                 completion_tokens=view.completion_tokens,
@@ -56,6 +62,8 @@ class Audit:
 
     def refused(self, incoming: Incoming, fault: Fault) -> None:
         """A request was refused before anything of it became work."""
+        if self._repeats.again(incoming.caller.id, fault.code):
+            return
         self._log.put(
             AuditRecord(
                 at_ms=self._clock.wall_ms(),

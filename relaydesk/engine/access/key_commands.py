@@ -14,6 +14,9 @@ from relaydesk.engine.access.key_ring import KeyRing
 from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.dispatch import Dispatcher
 
+# Far beyond any calendar, and small enough for the database.
+_LAST_DAY = 10_000_000
+
 
 class KeyCommands:
     """Handlers for every command that is about a named key or what keys did."""
@@ -56,7 +59,7 @@ class KeyCommands:
                 "completion_tokens": row.completion,
                 "tokens": row.tokens,
             }
-            for row in await self._quotas.history(key, command.since_day)
+            for row in await self._quotas.history(key, min(max(0, command.since_day), _LAST_DAY))
         ]
         now = {"today": day_of(self._clock.wall_ms()), **to_builtins(standing)}
         return Outcome(ok=True, value={"name": command.name, "days": days, "now": now})

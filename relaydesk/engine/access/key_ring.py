@@ -118,21 +118,19 @@ class KeyRing:
         return old, new
 
     async def remove(self, name: str) -> KeySpec:
-        """Revoke a key at once. Raises `LocalError` ``key_not_found``."""
+        """Revoke a key at once. Raises `LocalError` ``key_not_found``, `EnvError` where the store fails.
+
+        It opens nothing from here on, even then; only the next start would bring it back, so that it has to
+        be removed once more.
+        """
         async with self._turn:
             gone = self._by_name.get(name)
             if gone is None:
                 raise unknown_key(name[:80])
-            # It opens nothing from here on, even where the store fails: the next start would bring it back,
-            # and says so by failing now.
-            del self._by_digest[gone.digest]
-            try:
-                await self._repo.remove(name)
-            except BaseException:
-                self._by_digest[gone.digest] = gone
-                raise
-            del self._by_name[name]
+            self._by_digest.pop(gone.digest, None)
             self._quotas.forget(gone.spec.id)
+            await self._repo.remove(name)
+            del self._by_name[name]
         self._bus.publish(KeysChanged())
         return gone.spec
 
@@ -177,7 +175,10 @@ def _models(value: Any) -> tuple[str, ...]:
         raise _wrong("models", "models must be a list of model names", "an empty list allows all")
     if len(value) > MOST_MODELS:
         raise _wrong("models", f"models has {len(value)} names", f"{MOST_MODELS} are allowed")
-    return tuple(dict.fromkeys(parse_model_name(each) for each in value))
+    try:
+        return tuple(dict.fromkeys(parse_model_name(each) for each in value))
+    except LocalError as error:
+        raise _wrong("models", error.fault.message, "see `relaydesk model list`") from None
 
 
 def _expiry(value: Any, wall_ms: int) -> int:

@@ -15,7 +15,7 @@ from typing import Final
 
 from relaydesk.core.access.limits import KeyLimits
 from relaydesk.core.access.quota import Ask, Grant, KeyQuota, Standing, day_of
-from relaydesk.core.errors import FaultError
+from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.ports import Clock
 from relaydesk.engine.tasks import finished
 from relaydesk.store.usage import Ahead, DayUsage, UsageRepo
@@ -62,6 +62,8 @@ class Quotas:
         self._known: dict[str, dict[int, int]] = {}
         self._pending: dict[tuple[str, int], list[int]] = {}
         self._ahead: dict[tuple[str, int], int] = {}
+        self._durable: dict[tuple[str, int], int] = {}
+        self._gone: set[str] = set()
         self._number = 0
         self._changed = False
         self._turn = asyncio.Lock()
@@ -87,19 +89,26 @@ class Quotas:
 
     def limit(self, key: str, limits: KeyLimits) -> None:
         """Set a key's limits: they hold for the next request; running ones keep what they were granted."""
+        self._gone.discard(key)
         self._quota(key).limits = limits
 
     def forget(self, key: str) -> None:
-        """The key is gone; its running requests still settle."""
+        """The key is gone: it is admitted nothing more, not even what it had begun to send.
+
+        Its running requests still settle.
+        """
+        self._gone.add(key)
         if (quota := self._quotas.get(key)) is not None and not quota.running:
             del self._quotas[key]
 
     async def admit(self, key: str, ask: Ask) -> Grant:
         """Begin a request. Raises `PeerError` as `KeyQuota.admit`, `EnvError` where the disk fails."""
+        if key in self._gone:
+            raise PeerError("invalid_api_key", "the API key was revoked while its request was on its way")
         quota = self._quota(key)
         self._active.add(key)
         grant = quota.admit(ask, self._clock.mono(), self._clock.wall_ms())
-        if quota.limits.tokens_per_day and self._reached(quota, grant.day) > self._ahead.get(
+        if quota.limits.tokens_per_day and self._reached(quota, grant.day) > self._durable.get(
             (key, grant.day), 0
         ):
             try:
@@ -133,8 +142,14 @@ class Quotas:
         return self._quota(key).standing(self._clock.mono(), self._clock.wall_ms())
 
     async def history(self, key: str | None, since: int) -> tuple[DayUsage, ...]:
-        """Usage by day from ``since`` (days since 1970) on, what was settled a moment ago included."""
-        await self._flush()
+        """Usage by day from ``since`` (days since 1970) on, what was settled a moment ago included.
+
+        Where the disk takes nothing it is what the database has.
+        """
+        try:
+            await self._flush()
+        except FaultError as error:
+            self._fail(error)
         return await self._repo.list(key, since)
 
     async def run(self) -> None:
@@ -211,7 +226,7 @@ class Quotas:
                 key, day = further
                 quota = self._quota(key)
                 reached = self._reached(quota, day)
-                if reached <= self._ahead.get(further, 0):
+                if reached <= self._durable.get(further, 0):
                     return  # another request's wait has seen to it
                 self._look_ahead(further)
             elif not self._changed:
@@ -227,8 +242,10 @@ class Quotas:
             except FaultError:
                 for row in rows:
                     self._pend(row.key, row.day, row.prompt, row.completion, row.requests)
-                self._ahead.clear()  # what was not written may not be relied on
+                self._ahead = dict(self._durable)
                 raise
+            # Only what is on the disk may be relied on.
+            self._durable = dict(self._ahead)
             if mark == self._number:
                 self._log.clear()
             if self._broken:

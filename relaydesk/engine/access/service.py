@@ -47,7 +47,7 @@ class AccessService:
         self._rng = rng
         self._bus = bus
         self._alerts = alerts
-        self._log = AuditLog(paths.audit, audit_days, self._from_thread(self._audit_alert))
+        self._log = AuditLog(paths.audit, audit_days, self._from_thread(self._audit_alert), clock.mono)
         self.audit = Audit(self._log, clock, placement_of)
         usage_log = UsageLog(paths.usage_log)
         self.quotas = Quotas(

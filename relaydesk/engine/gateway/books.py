@@ -15,14 +15,14 @@ _UNKNOWN_LIMIT = 32_768
 
 
 class Books:
-    """One request's grant. `work` is the request as its key may have it done."""
+    """One request's grant. `work` is it as its key may have it done, `bound` the most its prompt can be."""
 
     def __init__(self, quotas: Quotas, caller: Caller, grant: Grant, work: Work, bound: int) -> None:
         self.work = work
         self._quotas = quotas
         self._key = caller.id
         self._grant = grant
-        self._bound = bound
+        self.bound = bound
 
     @classmethod
     async def open(
@@ -47,7 +47,7 @@ class Books:
         """
         if not self._grant.recount:
             return
-        prompt = await counted_by(lease, model, self.work) if lease.extensions else self._bound
+        prompt = await counted_by(lease, model, self.work) if lease.extensions else self.bound
         each = self._quotas.recount(self._key, self._grant, prompt)
         self.work = self.work.limited(each)
 

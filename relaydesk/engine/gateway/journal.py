@@ -19,6 +19,7 @@ from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.output import Spent
 from relaydesk.core.ports import Clock
 from relaydesk.core.view.sections import RequestState, RequestsView, RequestView
+from relaydesk.engine.access.repeats import Repeats
 from relaydesk.engine.bus import Bus
 
 _log: Final = logging.getLogger("relaydesk.requests")
@@ -124,6 +125,12 @@ class RequestRecord:
             answer=_ns(now - first),
         )
 
+    def charged(self, prompt: int, completion: int) -> None:
+        """What a request that ended early was charged: that is what records of it say."""
+        if self.total_ms is None:
+            self._journal.tokens_total += completion - self.completion_tokens
+            self.prompt_tokens, self.completion_tokens = prompt, completion
+
     def finish(self, status: int, fault: Fault | None = None) -> None:
         """The request is over; later calls change nothing."""
         if self.total_ms is not None:
@@ -191,6 +198,7 @@ class Journal:
         self.clock = clock
         self._bus = bus
         self._on_end = ended
+        self._repeats = Repeats(clock)
         self._open: dict[str, RequestRecord] = {}
         self._ended: deque[RequestView] = deque(maxlen=KEPT)
         self._empty = asyncio.Event()
@@ -255,8 +263,9 @@ class Journal:
         if not self._open:
             self._empty.set()
         view = record.view()
-        self._ended.appendleft(view)
-        _log.info("%s", _line(view))
+        if not self._repeats.again(view.key, view.fault.code if view.fault is not None else ""):
+            self._ended.appendleft(view)
+            _log.info("%s", _line(view))
         if self._on_end is not None and record.caller is not None:
             self._on_end(view, record.caller, record.client)
         self.changed(record)

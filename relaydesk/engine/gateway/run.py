@@ -18,6 +18,7 @@ from relaydesk.core.gateway.faults import engine_fault
 from relaydesk.core.gateway.output import Output
 from relaydesk.core.gateway.usage import Tally, Usage
 from relaydesk.core.gateway.work import Reader
+from relaydesk.core.pool.kvcache import N_UBATCH
 from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.journal import RequestRecord
 from relaydesk.engine.pool.lease import Lease
@@ -132,6 +133,7 @@ class Run:
         """Close the books and the record on what was done until now, where they are not closed yet."""
         prompt, completion = self._used()
         self._books.settle(prompt, completion)
+        self.record.charged(prompt, completion)
         self.record.finish(fault.rule.status, fault)
 
     def _used(self) -> tuple[int, int]:
@@ -139,7 +141,11 @@ class Run:
         usage = self._books.work.usage([reader.tally for reader in self._readers], cached=False)
         if usage.completion_tokens:
             return usage.prompt_tokens, usage.completion_tokens
-        return min(self.record.prompt_done, usage.prompt_tokens), 0
+        if self.record.queue_ms is None or self.record.fault is not None:
+            return 0, 0
+        # The engine ends the batch that it has begun, whoever has left by then.
+        read = self.record.prompt_done + N_UBATCH
+        return min(read, usage.prompt_tokens or self._books.work.prompt_bound), 0
 
     def _lease(self) -> AbstractAsyncContextManager[Lease]:
         return self._pool.lease(self.record.model, self.record, self._keep_alive_s)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from relaydesk.core.access.caller import Caller
-from relaydesk.core.errors import FaultError, PeerError, as_peer_error
+from relaydesk.core.access.quota import Ask
+from relaydesk.core.errors import Fault, FaultError, PeerError, as_peer_error
 from relaydesk.core.gateway.choose import choose_model
 from relaydesk.core.gateway.decode import unsupported
 from relaydesk.core.gateway.embeddings.request import EmbedRequest, check_embedding
@@ -24,6 +26,8 @@ from relaydesk.engine.gateway.journal import Journal, RequestRecord
 from relaydesk.engine.gateway.run import Run
 from relaydesk.engine.gateway.unload import Unload
 from relaydesk.engine.pool.pool import Pool
+
+_GONE: Final = Fault("client_closed", "the client left before its request began")
 
 
 class Gateway:
@@ -79,6 +83,10 @@ class Gateway:
         except FaultError as error:
             record.finish(error.fault.rule.status, error.fault)
             raise
+        except BaseException:
+            # The client left while its key's books waited for the disk.
+            record.finish(_GONE.rule.status, _GONE)
+            raise
         token = self._rng.token_bytes(12).hex()
         output = plan.output(Identity(token, work.model or name, self._clock.wall_ms()))
         kind = Unload if plan.unload else Run
@@ -101,8 +109,13 @@ class Gateway:
             capabilities = self._pool.registry.capabilities(name)
             _require_completion(name, capabilities)
             work = work.fitted(capabilities)
-        record = self._record(incoming, name, stream=False, choices=work.choices)
-        return await count_prompt(self._pool, record, work)
+            # It costs no tokens, but it is a request like any other.
+            grant = await self._quotas.admit(incoming.caller.id, Ask(prompt=0, limit=0, choices=0))
+        try:
+            record = self._record(incoming, name, stream=False, choices=work.choices)
+            return await count_prompt(self._pool, record, work)
+        finally:
+            self._quotas.settle(incoming.caller.id, grant, 0, 0)
 
     async def embed(
         self, body: bytes, request_of: Callable[[bytes], EmbedRequest], incoming: Incoming
@@ -126,7 +139,12 @@ class Gateway:
 
     async def _model(self, requested: str | None, caller: Caller) -> str:
         """The model that is meant, out of those that the key may use."""
-        known = [each for each in self._pool.registry.names() if caller.allows(each.name)]
+        every = self._pool.registry.names()
+        known = [each for each in every if caller.allows(each.name)]
+        if every and not known and not requested:
+            raise PeerError(
+                "invalid_request", "this key may use none of the models that there are", param="model"
+            )
         name = choose_model(requested, known)
         await self._pool.registry.recheck(name)
         return name

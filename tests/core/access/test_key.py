@@ -16,7 +16,9 @@ def test_names(name: str) -> None:
     assert parse_key_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "default", "a b", "-a", "a.", "a\nb", "é", "x" * 65, "a/b", "\x1b[1m"])
+@pytest.mark.parametrize(
+    "name", ["", "default", "Default", "a b", "-a", "a.", "a\nb", "é", "x" * 65, "a/b", "\x1b[1m"]
+)
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(LocalError) as caught:
         parse_key_name(name)

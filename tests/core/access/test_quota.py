@@ -101,6 +101,16 @@ def test_the_exact_prompt_and_one_token_each_have_to_fit(prompt: int, each: int 
     assert books.standing(0.0, NOON).tokens_left == 40
 
 
+def test_a_refusal_after_the_count_gives_the_minute_back() -> None:
+    books = quota(used=60, tokens_per_day=100, requests_per_minute=1)
+    grant = books.admit(ask(500, 500), 0.0, NOON)
+    with pytest.raises(PeerError):
+        books.recount(grant, 4000, NOON)
+    books.settle(grant, 0)
+    assert books.standing(1.0, NOON).minute_left == 1
+    assert books.admit(ask(1, 1), 1.0, NOON).reserved == 2
+
+
 def test_a_limit_that_is_taken_away_while_a_request_waits() -> None:
     books = quota(used=60, tokens_per_day=100)
     grant = books.admit(ask(500, 500), 0.0, NOON)
@@ -121,8 +131,11 @@ def test_midnight() -> None:
     assert books.used == {TODAY: 98, TODAY + 1: 50}
     # A clock that is set back finds what was used on the day that it is again.
     assert books.standing(0.0, NOON).tokens_left == 2
-    books.settle(books.admit(ask(1, 1), 0.0, NOON + 30 * DAY_MS), 2)
-    assert books.used == {TODAY + 30: 2}
+    books.settle(books.admit(ask(1, 1), 0.0, NOON + 400 * DAY_MS), 2)
+    assert books.standing(0.0, NOON).tokens_left == 2
+    for day in range(40):
+        books.settle(books.admit(ask(1, 1), 0.0, NOON + (500 + day) * DAY_MS), 2)
+    assert len(books.used) == 32
 
 
 class Interleavings(RuleBasedStateMachine):

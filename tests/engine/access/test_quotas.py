@@ -179,6 +179,7 @@ async def test_a_caller_that_leaves_while_waiting_leaves_no_slot_and_no_double_c
         with pytest.raises(asyncio.CancelledError):
             await waiting
         quotas._ahead.clear()
+        quotas._durable.clear()
     assert quotas.standing("k").running == 0
     await spend(quotas)
     assert [row.requests for row in await quotas.history("k", 0)] == [1]
@@ -209,6 +210,10 @@ async def test_a_key_that_is_gone(rig: Rig) -> None:
     quotas = await rig.open()
     grant = await quotas.admit("k", ASK)
     quotas.forget("k")
+    # What it had begun to send is admitted no more, least of all without its limits.
+    with pytest.raises(PeerError) as caught:
+        await quotas.admit("k", ASK)
+    assert caught.value.fault.code == "invalid_api_key"
     quotas.settle("k", grant, 10, 5)
     assert quotas.standing("k").used == 15
     quotas.forget("k")
@@ -236,3 +241,23 @@ async def test_whoever_watches_is_told_once_a_second_while_something_moves(rig: 
     quotas._tell()
     assert len(moved) <= 4
     assert quotas._active == set()
+
+
+async def test_nothing_is_relied_on_before_it_is_on_the_disk(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quotas = await rig.open()
+    go = asyncio.Event()
+    add = UsageRepo.add
+
+    async def slow(*args: object) -> None:
+        await go.wait()
+        await add(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(UsageRepo, "add", slow)
+    first, second = (spawn(quotas.admit("k", ASK), name="admit") for _ in range(2))
+    await asyncio.sleep(0.05)
+    assert not first.done()
+    assert not second.done()
+    go.set()
+    await asyncio.gather(first, second)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from relaydesk.core.access.audit import AuditFilter
+from relaydesk.store.usage import UsageRepo
 from tests.support.scripted_engine import Script, answer, piece, usage
 from tests.support.scripted_hub import KEY, ScriptedHub
 
@@ -161,7 +162,8 @@ async def test_no_way_of_ending_leaks_a_place_or_a_token(rig: Rig, when: str, st
         await rig.hub.until(lambda: not rig.hub.quotas.standing(rig.key).running)
     standing = rig.hub.quotas.standing(rig.key)
     assert (standing.running, standing.reserved) == (0, 0)
-    assert (standing.used > 0) is (when != "before")
+    # Also before a word of an answer the engine has read, and ends the batch that it began.
+    assert standing.used > 0
     rig.hub.starter.reply = lambda _: answer("well")
     assert (await rig.ask())[0] == 200
 
@@ -224,3 +226,49 @@ async def test_the_default_keys_use_is_shown_too(rig: Rig) -> None:
     await rig.ask()
     (default,) = rig.hub.authenticator.view().keys
     assert (default.used, default.running, default.reserved) == (7, 0, 0)
+
+
+async def test_a_client_that_leaves_while_the_books_wait_for_the_disk_leaves_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.key_with(tokens_per_day=100_000)
+    add, waiting = UsageRepo.add, asyncio.Event()
+
+    async def slow(*args: Any) -> None:
+        waiting.set()
+        await asyncio.sleep(0.1)
+        await add(*args)
+
+    monkeypatch.setattr(UsageRepo, "add", slow)
+    asking = asyncio.ensure_future(rig.ask())
+    await waiting.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await rig.hub.until(lambda: not rig.hub.journal.in_flight)
+    await rig.hub.until(lambda: not rig.hub.quotas.standing(rig.key).running)
+    assert rig.hub.journal.view().recent[0].state == "cancelled"
+
+
+async def test_counting_a_prompt_is_a_request_like_any_other(rig: Rig) -> None:
+    await rig.key_with(requests_per_minute=1)
+    rig.hub.starter.whole = lambda _path, _body: Script(body=b'{"input_tokens":7}')
+    route = "/v1/messages/count_tokens"
+    assert (await rig.ask(route))[0] == 200
+    assert (await rig.ask(route))[0] == 429
+    assert rig.used == 0
+
+
+async def test_refusals_that_come_again_and_again_fill_nothing(rig: Rig) -> None:
+    await rig.key_with(tokens_per_day=1)
+    for _ in range(20):
+        assert (await rig.ask())[0] == 429
+    rig.hub.audit_log.close()
+    assert len(await rig.hub.audit.newest(AuditFilter(), 99)) == 1
+    assert len(rig.hub.journal.view().recent) == 1
+
+
+async def test_a_key_that_may_use_no_model_is_told_so(rig: Rig) -> None:
+    await rig.key_with(models=["other"])
+    status, _, text = await rig.ask(model=None)
+    assert (status, "may use none of the models" in text) == (400, True)
