@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from relaydesk.core.commands import Access, Command, Outcome
-from relaydesk.core.errors import EnvError
+from relaydesk.core.errors import EnvError, LocalError
 from relaydesk.core.view.node_view import NodeView, Update, loading_view
 from relaydesk.core.view.sections import HealthView, Section
 from relaydesk.engine.tasks import cancel_and_wait, spawn
@@ -100,20 +100,21 @@ async def test_lagged_is_rebuilt_without_a_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "why"),
+    ("end", "why", "code"),
     [
-        (WatchClosedError("lost"), "the node went away"),
-        (WatchClosedError("stopped"), "the node has stopped"),
-        (EnvError("no_node", "no node answers", "start one"), "no node answers"),
-        (ValueError("odd"), "the watch failed (ValueError)"),
+        (WatchClosedError("lost"), "the node went away", ""),
+        (WatchClosedError("stopped"), "the node has stopped", ""),
+        (EnvError("no_node", "no node answers", "start one"), "no node answers", "no_node"),
+        (LocalError("conflict", "another version", "restart both"), "another version", "conflict"),
+        (ValueError("odd"), "the watch failed (ValueError)", ""),
     ],
 )
-async def test_what_ended_a_watch_is_said_and_it_goes_on(end: Exception, why: str) -> None:
+async def test_what_ended_a_watch_is_said_and_it_goes_on(end: Exception, why: str, code: str) -> None:
     seen = Seen(Watched([_full(1), end], [end], [_full(2), None]))
     task = spawn(seen.feed.run(), name="feed")
     await seen.until(lambda: 2 in seen.views)
     lost = [link for link in seen.links if link.state == "lost"]
-    assert {link.why for link in lost} == {why}
+    assert {(link.why, link.code) for link in lost} == {(why, code)}
     assert seen.links[0].state == "live"
     assert seen.links[-1].state == "live"
     # The pauses grow from one failure to the next, and start anew after a success.
