@@ -172,7 +172,7 @@ class AuditPane(Pane):
             return
         self._shown = (records,)
         table.empty = "No record matches. esc shows everything." if limited else ""
-        table.rows = present.rows(records)
+        table.rows = present.rows(records, self._desk.session.clock.wall_ms())
         self._show_detail()
 
     def _show_detail(self) -> None:

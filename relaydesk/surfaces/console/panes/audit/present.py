@@ -42,9 +42,14 @@ _WORDS: Final = {
 _ROOM: Final = 11
 
 
-def rows(records: tuple[AuditRecord, ...]) -> tuple[Row, ...]:
-    """The records as the node gives them, newest first."""
-    return tuple(_row(record) for record in records)
+def rows(records: tuple[AuditRecord, ...], now_ms: int) -> tuple[Row, ...]:
+    """The records as the node gives them, newest first; what is not of today shows its day for its time."""
+    today = _local(now_ms).date()
+    return tuple(_row(record, _local(record.at_ms).date() == today) for record in records)
+
+
+def _local(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone()
 
 
 def row_key(record: AuditRecord) -> str:
@@ -54,13 +59,13 @@ def row_key(record: AuditRecord) -> str:
 
 # A record changes no more.
 @lru_cache(maxsize=512)
-def _row(record: AuditRecord) -> Row:
+def _row(record: AuditRecord, of_today: bool) -> Row:
     tone = TONES.get(record.outcome, "dim")
-    tokens = record.prompt_tokens + record.completion_tokens
+    tokens, at = record.prompt_tokens + record.completion_tokens, _local(record.at_ms)
     return Row(
         row_key(record),
         (
-            Cell(clock_time(record.at_ms), "dim", record.at_ms),
+            Cell(clock_time(record.at_ms) if of_today else f"{at:%b} {at.day}", "dim", record.at_ms),
             Cell(f"{MARKS[tone]} {record.outcome}", tone, record.outcome),
             Cell(CODES.get(record.code, record.code.replace("_", " ")), "" if tone == "ok" else tone),
             Cell(record.key),

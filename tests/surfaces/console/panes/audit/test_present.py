@@ -8,13 +8,14 @@ import pytest
 from relaydesk.core.access.audit import AuditFilter
 from relaydesk.surfaces.console.panes.audit import present
 from relaydesk.surfaces.console.widgets.spans import line_width
-from tests.surfaces.console.panes.scenes import AUDIT, hostile_audit, texts
+from tests.surfaces.console.panes.scenes import AUDIT, DAY_MS, hostile_audit, texts
+from tests.surfaces.console.stage import NOW_MS
 
 DONE, REFUSED, LEFT, FAILED = AUDIT
 
 
 def test_a_row_says_who_asked_what_and_what_came_of_it() -> None:
-    rows = present.rows(AUDIT)
+    rows = present.rows(AUDIT, NOW_MS)
     assert [cell.text for cell in rows[0].cells] == [
         "15:09:26", "● done", "", "ann", "smollm2", "91+46", "2400 ms", "192.0.2.7", "/v1/chat/completions",
         "host",
@@ -23,9 +24,14 @@ def test_a_row_says_who_asked_what_and_what_came_of_it() -> None:
     assert [row.cells[1].tone for row in rows] == ["ok", "warn", "warn", "error"]
 
 
+def test_what_is_not_of_today_shows_its_day_and_sorts_by_its_time() -> None:
+    (row,) = present.rows((DONE,), NOW_MS + DAY_MS)
+    assert (row.cells[0].text, row.cells[0].sort) == ("Mar 14", DONE.at_ms)
+
+
 def test_two_records_of_one_id_are_two_rows() -> None:
     again = msgspec.structs.replace(DONE, at_ms=DONE.at_ms + 1)
-    assert len({row.key for row in present.rows((again, DONE))}) == 2
+    assert len({row.key for row in present.rows((again, DONE), NOW_MS)}) == 2
 
 
 def test_a_detail_has_every_field() -> None:
