@@ -17,6 +17,7 @@ from relaydesk.config.load import Loaded
 from relaydesk.config.paths import Paths
 from relaydesk.core.errors import Fault, LocalError
 from relaydesk.core.events import PhaseChanged
+from relaydesk.core.gateway.models import find_model
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
@@ -111,6 +112,7 @@ class Node:
             self.alerts,
             audit_days=lambda: self.loaded.settings.audit_days,
             placement_of=self._placement_of,
+            model_named=lambda name: find_model(name, self.registry.names()),
         )
         self.journal = Journal(clock, self.bus, self.access.audit.ended)
         self._secrets = SecretStore(paths.state, loaded.settings.secrets, rng)

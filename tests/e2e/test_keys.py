@@ -72,6 +72,16 @@ def test_a_keys_life(hub: Hub) -> None:
     )
 
 
+def test_a_key_names_models_that_there_are(hub: Hub) -> None:
+    hub.command("set-model", name="tiny", changes={"aliases": ["small"]})
+    made = hub.command("add-key", name="alias", settings={"models": ["small", "tiny:latest"]})
+    assert made["models"] == ["tiny"]
+    assert ask(hub, made["key"], max_tokens=1).status_code == 200
+    refused = hub.refused("add-key", name="typo", settings={"models": ["tyni"]})
+    assert (refused["code"], refused["param"]) == ("invalid_request", "models")
+    assert hub.refused("set-key", name="alias", settings={"models": ["tyni"]})["param"] == "models"
+
+
 def test_near_the_end_of_the_day_the_prompt_is_counted_exactly(hub: Hub) -> None:
     secret = relaydesk(hub, "key", "add", "near").strip()
     prompt = ask(hub, secret, max_tokens=1, temperature=0).json()["usage"]["prompt_tokens"]

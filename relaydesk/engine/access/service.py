@@ -28,7 +28,8 @@ from relaydesk.store.usage_log import UsageLog
 class AccessService:
     """Make it inside the loop; `open` before use, `close` after the last request has ended.
 
-    ``audit_days`` says how long the audit is kept, ``placement_of`` where a model runs.
+    ``audit_days`` says how long the audit is kept, ``placement_of`` where a model runs, ``model_named``
+    which registered one a name or alias means.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class AccessService:
         *,
         audit_days: Callable[[], int],
         placement_of: Callable[[str], str],
+        model_named: Callable[[str], str | None],
     ) -> None:
+        self._model_named = model_named
         self._clock = clock
         self._rng = rng
         self._bus = bus
@@ -70,7 +73,7 @@ class AccessService:
 
     def register(self, dispatcher: Dispatcher) -> None:
         """Offer the commands about keys and the audit."""
-        KeyCommands(self.ring, self.quotas, self.audit, self._clock).register(dispatcher)
+        KeyCommands(self.ring, self.quotas, self.audit, self._clock, self._model_named).register(dispatcher)
 
     async def close(self) -> None:
         """Write down what is not written yet. The database must still be open."""
