@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from textual import events, on
 from textual.app import App, ComposeResult
-from textual.filter import LineFilter
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Size
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
@@ -91,7 +91,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
         return dict(themes.own(themes.DARK).variables)
 
     def get_line_filters(self) -> list[LineFilter]:
-        return [*super().get_line_filters(), *([self._ascii_filter] if self.ascii else [])]
+        # Our colours are true ones already; the terminal's own, in its theme, are to stay what they are.
+        kept = [each for each in super().get_line_filters() if not isinstance(each, ANSIToTruecolor)]
+        return [*kept, *([self._ascii_filter] if self.ascii else [])]
 
     # What panes and the sender use.
 
