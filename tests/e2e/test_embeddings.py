@@ -206,6 +206,7 @@ async def test_what_an_embedder_needs_is_what_it_takes(
     assert need * 0.7 < taken < need
 
 
+@pytest.mark.long
 async def test_models_made_to_embed_do_it_as_their_files_say(
     hub: Hub, session: aiohttp.ClientSession, smollm2: Path, tmp_path: Path
 ) -> None:

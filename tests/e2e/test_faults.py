@@ -92,6 +92,7 @@ async def test_a_killed_node_leaves_nothing_and_comes_back_the_same(smollm2: Pat
             assert reply.status == 200
 
 
+@pytest.mark.long
 def test_two_nodes_of_one_user_leave_each_other_alone(smollm2: Path) -> None:
     """They share the runtime directory, and each ends what a dead node left: its own, nobody else's."""
     with Hub() as first:

@@ -74,6 +74,7 @@ async def test_a_fifth_request_waits_for_a_slot(hub: Hub) -> None:
     assert sum(1 for request in newest if (request.queue_ms or 0) > 20) >= 2
 
 
+@pytest.mark.long
 async def test_the_longest_unused_makes_room_and_one_in_use_is_waited_for(smollm2: Path) -> None:
     """Room for two: loading a third unloads the one unused for longest; one in use finishes first (B31)."""
     with Hub(host_memory_mb="560") as hub:

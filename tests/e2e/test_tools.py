@@ -114,6 +114,7 @@ def test_a_forced_call_validates_streamed_and_whole(api: openai.OpenAI, model: s
     assert len(pieces) > 1 or found[0] == "now"
 
 
+@pytest.mark.long
 def test_forced_calls_at_random_validate(api: openai.OpenAI) -> None:
     for seed in range(2):
         got = api.chat.completions.create(

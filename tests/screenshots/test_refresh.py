@@ -17,6 +17,7 @@ SCRIPT = ROOT / "screenshots" / "refresh.py"
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl"
 
 
+@pytest.mark.long
 def test_the_pictures_are_of_this_console() -> None:
     done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr

@@ -40,6 +40,7 @@ def leftovers(directory: Path) -> list[str]:
     return found + [path.name for path in directory.iterdir()]
 
 
+@pytest.mark.long
 def test_once_says_what_it_saw(smollm2: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache" / "relaydesk" / "models"
     cache.mkdir(parents=True)
