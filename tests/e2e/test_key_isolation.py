@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engine
 
 LIMIT = 3
 PAIRS = 200
-ENOUGH_S = 200.0
+ENOUGH_S = 90.0
 
 
 @pytest.fixture(scope="module")

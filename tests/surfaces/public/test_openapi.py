@@ -156,7 +156,7 @@ async def test_no_request_upsets_it(hub: ScriptedHub) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("quiet")
 async def test_no_request_upsets_it_at_length(hub: ScriptedHub, tmp_path: Path) -> None:
-    came = await explored(hub, 80)
+    came = await explored(hub, 40)
     for path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/api/chat"):
-        assert came[path, 200] > 10, path
-        assert came[path, 400] > 10, path
+        assert came[path, 200] > 5, path
+        assert came[path, 400] > 5, path
