@@ -135,6 +135,9 @@ def test_time_tells_one_key_nothing_of_what_another_asked(hub: Hub) -> None:
         if time.monotonic() - began > ENOUGH_S and number >= PAIRS // 2:
             break  # a slow machine: half of them tell enough
         known, unknown = prefix(2 * number), prefix(2 * number + 1)
+        if number // 2 % 2:
+            # Texts differ in their tokens: each kind has both sorts of numbers equally often.
+            known, unknown = unknown, known
         first_token(ann, known)
         order = (known, unknown) if number % 2 else (unknown, known)
         times = {}
