@@ -64,6 +64,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/node_api.py": "tests/contract/test_node_api.py",
     "relaydesk/store/keyring_secrets.py": "tests/store/test_secret_store.py",
     "relaydesk/surfaces/cli/follow.py": "tests/surfaces/cli/model/test_jobs.py",
+    "relaydesk/core/gateway/sampling.py": "tests/core/gateway/test_rebuild.py",
     "relaydesk/core/gateway/incoming.py": "tests/surfaces/public/test_quotas.py",
     "relaydesk/engine/gateway/books.py": "tests/surfaces/public/test_quotas.py",
     "relaydesk/engine/access/audit.py": "tests/e2e/test_keys.py",

@@ -20,17 +20,12 @@ class Caller(msgspec.Struct, frozen=True):
         """Whether this key may use, and see, a registered model."""
         return self.spec is None or self.spec.allows(model)
 
-    def require(self, model: str, requested: str) -> None:
-        """Raises `PeerError` ``model_not_found`` for a model that this key may not use.
-
-        The same words as for a model that is not there: what exists is not a key's to find out.
-        """
-        if not self.allows(model):
-            raise unknown_model(requested)
-
 
 def unknown_model(requested: str) -> PeerError:
-    """The refusal of a model's name that means nothing to who asks."""
+    """The refusal of a model's name that means nothing to who asks.
+
+    The same words for one that the key may not use: what exists is not a key's to find out.
+    """
     return PeerError(
         "model_not_found",
         f"model {safe_text(requested, 128)!r} not found",

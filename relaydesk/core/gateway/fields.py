@@ -6,12 +6,14 @@ way no engine here can deliver is refused by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 from msgspec import Raw
 
 from relaydesk.core.gateway.decode import decode, decoder, encode, invalid, kind_of, present, unsupported
+from relaydesk.core.gateway.sampling import MAX_LAST, Sampling
 
 MAX_MODEL_NAME: Final = 256
 MAX_STOPS: Final = 16
@@ -19,8 +21,6 @@ MAX_STOP_BYTES: Final = 8 * 1024
 MAX_BIASES: Final = 1024
 MAX_BIAS_BYTES: Final = 64 * 1024
 MAX_TEMPLATE_BYTES: Final = 4 * 1024
-# The engine sets memory aside for each: 4 bytes, for no more tokens than there are in most contexts.
-MAX_LAST: Final = 128 * 1024
 
 _BIG: Final = 2**31 - 1
 # Bounds, both included. 0 tokens is refused because the engine answers it with one.
@@ -64,7 +64,7 @@ class TemplateOptions(msgspec.Struct, forbid_unknown_fields=True):
     reasoning_effort: str | None = None
 
 
-class Envelope(msgspec.Struct):
+class Envelope(Sampling, frozen=True):
     """A chat request as it came: small fields typed, anything that can be large kept raw.
 
     ``system`` is Anthropic's: some editors send it beside OpenAI's messages.
@@ -79,16 +79,6 @@ class Envelope(msgspec.Struct):
     max_completion_tokens: int | None = None
     n: int | None = None
     stop: Raw = Raw()
-    seed: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    repeat_penalty: float | None = None
-    repeat_last_n: int | None = None
-    typical_p: float | None = None
     logit_bias: Raw = Raw()
     logprobs: bool | None = None
     top_logprobs: int | None = None
@@ -115,15 +105,25 @@ _TEMPLATE: Final = decoder(TemplateOptions)
 _STRINGS: Final = decoder(list[str])
 
 
-def check_ranges(envelope: Envelope) -> None:
-    """Numbers within `RANGES`, and the fields that hang together. Raises `PeerError`."""
-    for name, (low, high) in RANGES.items():
+def check_numbers(envelope: Sampling, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Each number within its range, both ends included. Raises `PeerError` naming the field."""
+    for name, (low, high) in ranges.items():
         value = getattr(envelope, name)
         if value is not None and not low <= value <= high:
             shown = value if abs(value) < 10**12 else "out of range"
             raise invalid(name, f"{name} is {shown}, allowed is {low} to {high}")
-    if envelope.model is not None and len(envelope.model) > MAX_MODEL_NAME:
-        raise invalid("model", f"model has {len(envelope.model)} characters, allowed is {MAX_MODEL_NAME}")
+
+
+def check_model_name(model: str | None) -> None:
+    """A name that some model could have. Raises `PeerError` naming the field."""
+    if model is not None and len(model) > MAX_MODEL_NAME:
+        raise invalid("model", f"model has {len(model)} characters, allowed is {MAX_MODEL_NAME}")
+
+
+def check_ranges(envelope: Envelope) -> None:
+    """Numbers within `RANGES`, and the fields that hang together. Raises `PeerError`."""
+    check_numbers(envelope, RANGES)
+    check_model_name(envelope.model)
     if envelope.top_logprobs and not envelope.logprobs:
         raise invalid("top_logprobs", "top_logprobs needs logprobs to be true")
     if envelope.reasoning_effort is not None:

@@ -18,6 +18,7 @@ from relaydesk.core.gateway.fields import (
 from relaydesk.core.gateway.forced import ForcedCall, forced_call
 from relaydesk.core.gateway.messages import Conversation, rebuild_messages
 from relaydesk.core.gateway.response_format import response_format
+from relaydesk.core.gateway.sampling import Sampling, sampling_of
 from relaydesk.core.gateway.told_calls import told_calls
 from relaydesk.core.gateway.tools import offered, read_tools, tool_offer
 from relaydesk.core.gateway.work import Capabilities
@@ -25,7 +26,7 @@ from relaydesk.core.gateway.work import Capabilities
 __all__ = ["MAX_DEPTH", "ChatRequest", "check_capabilities", "fitted_chat", "parse_chat"]
 
 
-class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ChatRequest(Sampling, frozen=True, kw_only=True):
     """A checked request. Fields of type ``bytes`` are JSON ready for the engine, empty where not given.
 
     ``limit`` is the smaller of both spellings of the token limit. ``image_at`` names the first image part.
@@ -44,16 +45,6 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
     n: int = 1
     stop: tuple[str, ...] = ()
-    seed: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    repeat_penalty: float | None = None
-    repeat_last_n: int | None = None
-    typical_p: float | None = None
     logit_bias: bytes = b""
     logprobs: bool = False
     top_logprobs: int | None = None
@@ -117,16 +108,7 @@ def _request(
         n=envelope.n or 1,
         # A stop text would cut the arguments of a call, and its logprobs are of text that nobody sees.
         stop=() if call else stop_texts(envelope.stop),
-        seed=envelope.seed,
-        temperature=envelope.temperature,
-        top_p=envelope.top_p,
-        top_k=envelope.top_k,
-        min_p=envelope.min_p,
-        presence_penalty=envelope.presence_penalty,
-        frequency_penalty=envelope.frequency_penalty,
-        repeat_penalty=envelope.repeat_penalty,
-        repeat_last_n=envelope.repeat_last_n,
-        typical_p=envelope.typical_p,
+        **sampling_of(envelope),
         logit_bias=logit_biases(envelope.logit_bias),
         logprobs=bool(envelope.logprobs) and call is None,
         top_logprobs=envelope.top_logprobs,

@@ -108,3 +108,12 @@ def test_earlier_calls_are_told_as_text_where_the_template_speaks_no_tools() -> 
     assert [each["role"] for each in asked(native)["messages"]] == ["user", "assistant", "tool"]
     assert native is work
     assert asked(work.fitted(Capabilities()).limited(3))["max_tokens"] == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed", "sent"), [(None, 9, 9), (4, 9, 4), (40, 9, 9)], ids=["open", "less", "more"]
+)
+def test_what_a_key_has_left_bounds_an_answer(asked: int | None, allowed: int, sent: int) -> None:
+    work = plan(max_tokens=asked).work.limited(allowed)
+    told = json.loads(work.body(0, alias="a", slot=0, cache_prompt=True, extensions=True))
+    assert (told["max_tokens"], work.limit) == (sent, sent)

@@ -35,9 +35,6 @@ class MessagesWork(ChatWork):
             return EndingReader(ChoiceStream(call_prefix), stops, self._ending)
         return super().reader(choice, call_prefix)
 
-    def _without_stops(self) -> ChatWork:
-        return ChatWork(msgspec.structs.replace(self.request, stop=()))
-
     def _with(self, request: ChatRequest) -> MessagesWork:
         return MessagesWork(request, self._ending)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
 from msgspec import Raw
 
-from relaydesk.core.gateway.decode import decoder, invalid, present, unsupported
-from relaydesk.core.gateway.fields import MAX_MODEL_NAME, RANGES, StreamOptions
+from relaydesk.core.gateway.decode import decoder, present, unsupported
+from relaydesk.core.gateway.fields import RANGES, StreamOptions, check_model_name, check_numbers
+from relaydesk.core.gateway.sampling import Sampling
 
 # Bounds, both included; those that both routes have are the chat's.
 NUMBERS: Final[dict[str, tuple[float, float]]] = {
@@ -40,7 +40,7 @@ REFUSED: Final[dict[str, str]] = {
 }
 
 
-class Envelope(msgspec.Struct):
+class Envelope(Sampling, frozen=True):
     """A completion request as it came."""
 
     model: str | None = None
@@ -53,16 +53,6 @@ class Envelope(msgspec.Struct):
     n: int | None = None
     best_of: int | None = None
     stop: Raw = Raw()
-    seed: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    repeat_penalty: float | None = None
-    repeat_last_n: int | None = None
-    typical_p: float | None = None
     logit_bias: Raw = Raw()
     logprobs: int | None = None
     cache_prompt: bool | None = None
@@ -77,13 +67,8 @@ ENVELOPE: Final = decoder(Envelope)
 
 def check_fields(envelope: Envelope) -> None:
     """Numbers within `NUMBERS`, and fields that do not go together. Raises `PeerError` naming the field."""
-    for name, (low, high) in NUMBERS.items():
-        value = getattr(envelope, name)
-        if value is not None and not low <= value <= high:
-            shown = value if abs(value) < 10**12 else "out of range"
-            raise invalid(name, f"{name} is {shown}, allowed is {low} to {high}")
-    if envelope.model is not None and len(envelope.model) > MAX_MODEL_NAME:
-        raise invalid("model", f"model has {len(envelope.model)} characters, allowed is {MAX_MODEL_NAME}")
+    check_numbers(envelope, NUMBERS)
+    check_model_name(envelope.model)
     for name, instead in REFUSED.items():
         if present(getattr(envelope, name)):
             raise unsupported(name, f"{name} is not supported on this route", instead)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.completions.fields import ENVELOPE, check_fields
 from relaydesk.core.gateway.completions.prompt import MAX_PROMPTS, Prompt, parse_prompts
 from relaydesk.core.gateway.decode import check_text, decode, invalid, present, require_string, unsupported
 from relaydesk.core.gateway.fields import logit_biases, stop_texts
+from relaydesk.core.gateway.sampling import Sampling, sampling_of
 from relaydesk.core.gateway.work import Capabilities
 
 # Each is an engine request of its own.
@@ -18,7 +17,7 @@ MAX_CHOICES: Final = MAX_PROMPTS
 _NO_SUFFIX: Final = (b"", b'""')
 
 
-class CompletionRequest(msgspec.Struct, frozen=True, kw_only=True):
+class CompletionRequest(Sampling, frozen=True, kw_only=True):
     """A checked request. Fields of type ``bytes`` are JSON ready for the engine, empty where not given.
 
     ``n`` choices belong to each prompt. ``limit`` None lets an answer go on to its end or to the context's.
@@ -34,16 +33,6 @@ class CompletionRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
     n: int = 1
     stop: tuple[str, ...] = ()
-    seed: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    repeat_penalty: float | None = None
-    repeat_last_n: int | None = None
-    typical_p: float | None = None
     logit_bias: bytes = b""
     logprobs: int | None = None
     cache_prompt: bool = True
@@ -94,16 +83,7 @@ def parse_completion(body: bytes) -> CompletionRequest:
         limit=envelope.max_tokens,
         n=n,
         stop=stop_texts(envelope.stop),
-        seed=envelope.seed,
-        temperature=envelope.temperature,
-        top_p=envelope.top_p,
-        top_k=envelope.top_k,
-        min_p=envelope.min_p,
-        presence_penalty=envelope.presence_penalty,
-        frequency_penalty=envelope.frequency_penalty,
-        repeat_penalty=envelope.repeat_penalty,
-        repeat_last_n=envelope.repeat_last_n,
-        typical_p=envelope.typical_p,
+        **sampling_of(envelope),
         logit_bias=logit_biases(envelope.logit_bias),
         logprobs=envelope.logprobs,
         cache_prompt=envelope.cache_prompt is not False,
