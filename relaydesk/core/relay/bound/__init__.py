@@ -1,0 +1,1 @@
+"""How large a request may be by its bytes."""

@@ -1,0 +1,1 @@
+"""Signed directories of operators and their nodes."""

@@ -1,0 +1,1 @@
+"""Rates, charges and their checks."""

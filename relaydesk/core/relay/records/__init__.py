@@ -1,0 +1,1 @@
+"""Signed records of the wire."""

@@ -1,0 +1,1 @@
+"""What is sealed on the wire, byte for byte."""

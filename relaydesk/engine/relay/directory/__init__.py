@@ -1,0 +1,1 @@
+"""Fetching, keeping and serving directories."""

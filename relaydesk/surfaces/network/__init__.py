@@ -1,0 +1,1 @@
+"""The network listener: what other nodes and their clients speak to."""
