@@ -191,6 +191,36 @@ def https_url() -> Kind[str]:
     return Kind(_parse_https, "an https:// URL", metavar="URL")
 
 
+def _parse_base_url(text: str) -> str:
+    parts = urlsplit(text)
+    if (
+        parts.scheme not in ("https", "http")
+        or not parts.hostname
+        or parts.username is not None
+        or parts.password is not None
+        or parts.query
+        or parts.fragment
+        or not (text.isascii() and text.isprintable())
+        or " " in text
+        or ".." in parts.path
+    ):
+        raise ValueError("not a base URL")
+    _ = parts.port  # raises for one out of range
+    base = text.rstrip("/?#")
+    if len(base) > 248:
+        raise ValueError("longer than 248 bytes")
+    return base
+
+
+def base_url() -> Kind[str]:
+    """Where a node is reached, without a slash at its end (at most 248 bytes, wire §6); empty means nowhere."""
+
+    def parse(text: str) -> str:
+        return _parse_base_url(text) if text else ""
+
+    return Kind(parse, "an http(s):// URL without query, of at most 248 bytes", metavar="URL")
+
+
 def _parse_email(text: str) -> str:
     if not _EMAIL.fullmatch(text):
         raise ValueError("not a mail address")

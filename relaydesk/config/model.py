@@ -173,6 +173,42 @@ class Settings:
         "Let who has no key see which models there are; asking them still needs one.",
     )
     audit_days: int = row(kinds.integer(1, 36_500), "90", "How many days of the audit are kept.", reload=True)
+    network: str = row(
+        kinds.choice("off", "on"),
+        "off",
+        "Take part in the relay network: relay for others, and ask through others.",
+    )
+    network_listen: Listen = row(
+        kinds.listen(), ":8384", "Where other nodes connect; without a certificate only a loopback address."
+    )
+    public_url: str = row(
+        kinds.base_url(),
+        "",
+        "Where the world reaches the network listener, such as https://node.example.org; it may have a path.",
+    )
+    allow_private: str = row(
+        kinds.choice("off", "on"),
+        "off",
+        "For labs: reach nodes at private addresses, by plain HTTP too; not with a public URL.",
+    )
+    network_ca: Path | None = row(
+        kinds.path(), "", "CA (PEM) to trust beside the system's, in labs with `RELAY_ALLOW_PRIVATE` only."
+    )
+    network_slots: int | None = row(
+        kinds.optional(kinds.integer(0, 1024)),
+        "",
+        "Engine slots that the network may hold at once; usually half, and never the last one.",
+    )
+    relay_circuits: int = row(kinds.integer(1, 65_536), "256", "Requests relayed for others at once.")
+    relay_per_minute: int = row(
+        kinds.integer(1, 1_000_000), "600", "Requests a minute that one address may have relayed."
+    )
+    relay_monthly_gb: int = row(
+        kinds.integer(0, 1_000_000), "0", "GB relayed for others in a month (UTC); 0 means no limit."
+    )
+    probe_interval: float = row(
+        kinds.duration("10s", "1h"), "2m", "Time between background probes of the network's nodes."
+    )
     log_level: str = row(
         kinds.choice("debug", "info", "warning", "error"),
         "info",

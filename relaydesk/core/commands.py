@@ -177,6 +177,16 @@ class ShowAudit(Command, frozen=True):
     limit: int = 100
 
 
+class ProbeRelays(Command, frozen=True):
+    """Probe every listed node through relays now; ``ref`` (``operator:node``) only that one.
+
+    The outcome's value lists each probe: target, relay, status, code, marker, verdict, who was charged.
+    """
+
+    help: ClassVar[str] = "ask every node of the network through a relay how it does"
+    ref: str = ""
+
+
 class RenewCa(Command, frozen=True):
     """Replace the hub's certificate authority."""
 
@@ -222,6 +232,7 @@ AnyCommand = (
     | RemoveKey
     | ShowUsage
     | ShowAudit
+    | ProbeRelays
     | RenewCa
     | ShowConfig
     | Reload

@@ -111,3 +111,32 @@ class JobProgress(Event):
 
     section: ClassVar[str] = "jobs"
     id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkChanged(Event):
+    """This node's place in the network changed: its listener, what is published, a directory."""
+
+    section: ClassVar[str] = "network"
+    notable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkUsed(Event):
+    """This node relayed something for others."""
+
+    section: ClassVar[str] = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaysChanged(Event):
+    """What is known of other nodes changed."""
+
+    section: ClassVar[str] = "relays"
+
+
+@dataclass(frozen=True, slots=True)
+class HopRecorded(Event):
+    """An exchange through a relay ended."""
+
+    section: ClassVar[str] = "hops"

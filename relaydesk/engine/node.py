@@ -21,6 +21,7 @@ from relaydesk.core.gateway.models import find_model
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
+from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.sections import MetaView, Phase
 from relaydesk.engine.access.audit import HOST
 from relaydesk.engine.access.keys import Authenticator
@@ -153,6 +154,9 @@ class Node:
             "log": self._book.view,
             "alerts": self.alerts.view,
             "jobs": self._jobs.view,
+            "network": NetworkView,
+            "relays": RelaysView,
+            "hops": HopsView,
         }
 
     @property

@@ -40,6 +40,8 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/core/pool/model.py": "tests/store/test_models.py",
     "relaydesk/core/pool/need.py": "tests/core/pool/test_fit.py",
     "relaydesk/surfaces/cli/demo.py": "tests/surfaces/test_demo.py",
+    "relaydesk/core/view/network.py": "tests/core/view/test_sections.py",
+    "relaydesk/core/relay/ref.py": "tests/core/relay/test_eligible.py",
     "relaydesk/core/ports.py": "tests/engine/test_clock.py",
     "relaydesk/engine/doctor/finding.py": "tests/surfaces/cli/test_doctor.py",
     "relaydesk/engine/doctor/report.py": "tests/surfaces/cli/test_doctor.py",

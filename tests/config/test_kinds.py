@@ -147,6 +147,40 @@ def test_urls_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "node.example.org",
+        "ftp://node.example.org",
+        "https://",
+        "https://u:p@node.example.org",
+        "https://node.example.org/?q",
+        "https://node.example.org/#f",
+        "https://node.example.org/a/../b",
+        "https://node.example.org:99999",
+        "https://node.exämple.org",
+        "https://node.example.org/a b",
+        "https://node.example.org/" + "a" * 248,
+    ],
+)
+def test_base_urls_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"base URL|248|[Pp]ort"):
+        kinds.base_url().parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", ""),
+        ("https://node.example.org/", "https://node.example.org"),
+        ("https://node.example.org:8384/relay/", "https://node.example.org:8384/relay"),
+        ("http://127.0.0.1:8384", "http://127.0.0.1:8384"),
+    ],
+)
+def test_base_urls_lose_their_last_slash(text: str, value: str) -> None:
+    assert kinds.base_url().parse(text) == value
+
+
+@pytest.mark.parametrize(
     "text", ["me", "me@", "@a.test", "me@host", "a@b.test, c@d.test", "a b@c.test", "me@a.test\n"]
 )
 def test_mail_addresses_refused(text: str) -> None:
@@ -156,7 +190,7 @@ def test_mail_addresses_refused(text: str) -> None:
 
 @given(st.text(max_size=80))
 def test_no_text_is_half_read(text: str) -> None:
-    for kind in (kinds.domains(), kinds.https_url(), kinds.email()):
+    for kind in (kinds.domains(), kinds.https_url(), kinds.base_url(), kinds.email()):
         try:
             value = kind.parse(text)
         except ValueError:

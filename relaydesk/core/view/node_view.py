@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.sections import (
     AlertsView,
     HealthView,
@@ -43,6 +44,9 @@ class Update(msgspec.Struct, frozen=True, omit_defaults=True):
     log: Section[LogView] | None = None
     alerts: Section[AlertsView] | None = None
     jobs: Section[JobsView] | None = None
+    network: Section[NetworkView] | None = None
+    relays: Section[RelaysView] | None = None
+    hops: Section[HopsView] | None = None
 
 
 class NodeView(msgspec.Struct, frozen=True):
@@ -58,6 +62,9 @@ class NodeView(msgspec.Struct, frozen=True):
     log: Section[LogView]
     alerts: Section[AlertsView]
     jobs: Section[JobsView]
+    network: Section[NetworkView]
+    relays: Section[RelaysView]
+    hops: Section[HopsView]
 
     def replaced(self, update: Update) -> NodeView:
         """This view with the update's sections in place of its own."""
