@@ -213,7 +213,7 @@ def _parse_base_url(text: str) -> str:
 
 
 def base_url() -> Kind[str]:
-    """Where a node is reached, without a slash at its end (at most 248 bytes, wire §6); empty means nowhere."""
+    """Where a node is reached, without a slash at its end (at most 248 bytes, wire §6); empty: nowhere."""
 
     def parse(text: str) -> str:
         return _parse_base_url(text) if text else ""

@@ -181,6 +181,11 @@ class Settings:
     network_listen: Listen = row(
         kinds.listen(), ":8384", "Where other nodes connect; without a certificate only a loopback address."
     )
+    network_tls: str = row(
+        kinds.choice("auto", "on", "off"),
+        "auto",
+        "TLS for other nodes; `auto` is on where there is a certificate, unless only loopback is bound.",
+    )
     public_url: str = row(
         kinds.base_url(),
         "",
