@@ -29,6 +29,8 @@ class Rule:
 _INVALID = "invalid_request_error"
 _SERVER = "server_error"
 _UNAVAILABLE = "model_unavailable"
+_UNREACHED = "network_unavailable"
+_PROXY = "proxy_error"
 
 ERRORS: Final[dict[str, Rule]] = {
     # A client's request.
@@ -63,6 +65,27 @@ ERRORS: Final[dict[str, Rule]] = {
     "client_closed": Rule(499, 1, _SERVER),
     "internal_error": Rule(500, 1, _SERVER),
     "not_built": Rule(501, 1, _SERVER),
+    # The relay network, as its callers meet it (wire §1.5).
+    "max_output_required": Rule(400, 2, _INVALID),
+    "price_ceiling_exceeded": Rule(400, 2, _INVALID),
+    "pin_conflicts_with_continuation": Rule(400, 2, _INVALID),
+    "no_relay_available": Rule(503, 1, _UNREACHED, retry=True),
+    "no_operator": Rule(503, 1, _UNREACHED),
+    "no_compatible_operator": Rule(503, 1, _UNREACHED),
+    "no_ephemeral_capacity": Rule(503, 1, _UNREACHED, retry=True),
+    "operators_busy": Rule(503, 1, _UNREACHED, retry=True),
+    "operators_unreachable": Rule(503, 1, _UNREACHED, retry=True),
+    "no_production_operator": Rule(503, 1, _UNREACHED),
+    "no_funded_operator": Rule(503, 1, _UNREACHED),
+    "no_tee_capacity": Rule(503, 1, _UNREACHED),
+    "no_pinned_operator": Rule(503, 1, _UNREACHED),
+    "no_tool_capacity": Rule(503, 1, _UNREACHED),
+    "ticket_price_rejected": Rule(502, 1, _UNREACHED),
+    "proxy_error": Rule(502, 1, _PROXY, retry=True),
+    "operator_unsealed_response": Rule(502, 1, _PROXY),
+    "operator_inconsistent_response": Rule(502, 1, _PROXY),
+    "response_handler": Rule(502, 1, _PROXY),
+    "upstream_unreachable": Rule(502, 1, _PROXY, retry=True),
     # This machine.
     "bad_setting": Rule(500, 2, _SERVER),
     "bad_model_file": Rule(400, 1, _INVALID),
