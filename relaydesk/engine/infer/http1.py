@@ -20,17 +20,16 @@ _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
 _Step = Literal["head", "length", "eof", "size", "chunk", "chunk-end", "trailer", "done"]
 
 
-def broken(what: str) -> PeerError:
-    """An engine's answer that no client could read."""
-    return PeerError("engine_failed", f"the engine's answer is broken ({what})", "send the request again")
-
-
 class ResponseParser:
-    """One response. ``feed`` raises `PeerError` ``engine_failed`` for anything that is not HTTP/1.x."""
+    """One response. ``feed`` raises `PeerError` ``engine_failed`` for anything that is not HTTP/1.x.
+
+    ``surplus``: something came behind the end of the response.
+    """
 
     def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
+        self.surplus = False
         self._step: _Step = "head"
         self._buffer = b""
         self._left = 0
@@ -57,6 +56,8 @@ class ResponseParser:
                 self._buffer = data[at:]
                 break
             at = after
+        else:
+            self.surplus = self.surplus or at < len(data)
         return out[0] if len(out) == 1 else b"".join(out)
 
     def feed_eof(self) -> None:
@@ -64,11 +65,19 @@ class ResponseParser:
         if self._step == "eof":
             self._step = "done"
         elif self._step != "done":
-            raise PeerError(
-                "engine_failed",
-                "the engine ended the connection before its answer was complete",
-                "send the request again",
-            )
+            raise self._cut()
+
+    def _broken(self, what: str) -> Exception:
+        """An answer that no client could read."""
+        return PeerError("engine_failed", f"the engine's answer is broken ({what})", "send the request again")
+
+    def _cut(self) -> Exception:
+        """An answer that ended too early."""
+        return PeerError(
+            "engine_failed",
+            "the engine ended the connection before its answer was complete",
+            "send the request again",
+        )
 
     def _advance(self, data: bytes, at: int, out: list[bytes]) -> int:
         """One step from ``at``; the new position, or -1 where more bytes are needed."""
@@ -90,35 +99,37 @@ class ResponseParser:
         end = data.find(b"\r\n\r\n", at)
         if end < 0 or end - at > HEAD_LIMIT:
             if len(data) - at > HEAD_LIMIT:
-                raise broken("headers too long")
+                raise self._broken("headers too long")
             return -1
         lines = data[at:end].split(b"\r\n")
         match = _STATUS.fullmatch(lines[0])
         if not match:
-            raise broken("no HTTP status line")
-        status = int(match[1])
-        headers: dict[str, str] = {}
+            raise self._broken("no HTTP status line")
+        fields: list[tuple[str, str]] = []
         for line in lines[1:]:
             field = _HEADER.fullmatch(line)
             if not field:
-                raise broken("a malformed header")
-            headers[field[1].decode("ascii").lower()] = field[2].decode("latin-1")
-        if status >= 200:  # an interim response is followed by the real one
-            self.status, self.headers = status, headers
-            self._begin_body()
+                raise self._broken("a malformed header")
+            fields.append((field[1].decode("ascii").lower(), field[2].decode("latin-1")))
+        self._take_head(lines[0], int(match[1]), fields)
         return end + 4
+
+    def _take_head(self, _line: bytes, status: int, fields: list[tuple[str, str]]) -> None:
+        if status >= 200:  # an interim response is followed by the real one
+            self.status, self.headers = status, dict(fields)
+            self._begin_body()
 
     def _begin_body(self) -> None:
         if self.status in (204, 304):
             self._step = "done"
         elif "transfer-encoding" in self.headers:
             if self.headers["transfer-encoding"].lower() != "chunked":
-                raise broken("an unknown transfer encoding")
+                raise self._broken("an unknown transfer encoding")
             self._step = "size"
         elif "content-length" in self.headers:
             length = self.headers["content-length"]
             if not (length.isascii() and length.isdigit() and len(length) < 16):
-                raise broken("a malformed length")
+                raise self._broken("a malformed length")
             self._left = int(length)
             self._step = "length" if self._left else "done"
         else:
@@ -128,12 +139,12 @@ class ResponseParser:
         end = data.find(b"\r\n", at)
         if end < 0:
             if len(data) - at > _SIZE_LINE_LIMIT:
-                raise broken("a chunk line too long")
+                raise self._broken("a chunk line too long")
             return -1
         line = data[at:end]
         if self._step == "chunk-end":
             if line:
-                raise broken("a chunk longer than announced")
+                raise self._broken("a chunk longer than announced")
             self._step = "size"
         elif self._step == "trailer":
             if not line:
@@ -141,7 +152,7 @@ class ResponseParser:
         else:
             match = _SIZE.fullmatch(line)
             if not match:
-                raise broken("a malformed chunk size")
+                raise self._broken("a malformed chunk size")
             self._left = int(match[1], 16)
             self._step = "chunk" if self._left else "trailer"
         return end + 2
