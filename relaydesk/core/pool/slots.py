@@ -17,6 +17,15 @@ class Slot(NamedTuple):
     may_reuse_cache: bool
 
 
+def stranger_may_take(*, free: int, held: int, most: int, waiting: int) -> bool:
+    """Whether a stranger may take a slot: the household comes first (design §6).
+
+    ``free`` slots there are, ``held`` by strangers, of whom ``most`` may hold one; ``waiting`` requests of
+    the household. A stranger never takes the last free slot.
+    """
+    return waiting == 0 and held < most and free > 1
+
+
 class SlotTable:
     """The slots of one loaded engine. A key of ``""`` is nobody's: it never shares a cache."""
 
@@ -37,6 +46,11 @@ class SlotTable:
     def busy(self) -> int:
         """How many are taken."""
         return self._free.count(False)
+
+    @property
+    def free(self) -> int:
+        """How many are not."""
+        return self._free.count(True)
 
     def take(self, key: str) -> Slot | None:
         """Take a slot, or None where all are taken.

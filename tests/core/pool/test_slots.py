@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaydesk.core.pool.slots import Slot, SlotTable
+from relaydesk.core.pool.slots import Slot, SlotTable, stranger_may_take
 
 
 def test_a_key_gets_its_own_slot_back_and_may_use_its_cache() -> None:
@@ -89,3 +89,18 @@ def test_whatever_happens_slots_are_neither_lost_nor_shared(
             table.give(number)
             del taken[number]
         assert table.busy == len(taken)
+
+
+@pytest.mark.parametrize(
+    ("free", "held", "most", "waiting", "may"),
+    [
+        (4, 0, 2, 0, True),
+        (2, 1, 2, 0, True),
+        (1, 0, 2, 0, False),
+        (4, 2, 2, 0, False),
+        (4, 0, 2, 1, False),
+        (4, 0, 0, 0, False),
+    ],
+)
+def test_strangers_come_after_the_household(free: int, held: int, most: int, waiting: int, may: bool) -> None:
+    assert stranger_may_take(free=free, held=held, most=most, waiting=waiting) is may

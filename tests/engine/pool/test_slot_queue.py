@@ -182,3 +182,144 @@ def test_whatever_the_order_no_slot_leaks_and_nobody_overtakes(
         assert bool(users.moves) >= bool(users.order)
 
     run(main)
+
+
+class Stranger:
+    """One request of a stranger, until it is told to leave."""
+
+    def __init__(self, queue: SlotQueue, most: int, wait_s: float = 5.0) -> None:
+        self.slot: Slot | None = None
+        self.code = ""
+        self.leave = asyncio.Event()
+        self._queue, self._most, self._wait_s = queue, most, wait_s
+        self.task = asyncio.create_task(self._use())
+
+    async def _use(self) -> None:
+        try:
+            async with self._queue.stranger(self._most, self._wait_s) as slot:
+                self.slot = slot
+                await self.leave.wait()
+        except PeerError as error:
+            self.code = error.fault.code
+        finally:
+            self.slot = None
+
+
+async def test_a_stranger_never_holds_the_last_slot_nor_more_than_its_share() -> None:
+    users = Users(slots=4)
+    strangers = [Stranger(users.queue, 2) for _ in range(4)]
+    await users.settle()
+    assert [each.slot is not None for each in strangers] == [True, True, False, False]
+    assert not users.queue.room_for_stranger(2)
+    assert not users.queue.room_for_stranger(0)
+    users.come()
+    await users.settle()
+    # One slot is free; a bigger share does not help: it is the last.
+    assert users.queue.busy == 3
+    assert not users.queue.room_for_stranger(4)
+    strangers[0].leave.set()
+    await users.settle()
+    assert strangers[2].slot is not None
+    assert users.queue.lent == 2
+    for each in strangers:
+        each.leave.set()
+    users.leave[0].set()
+    await asyncio.gather(*(each.task for each in strangers), *users.tasks)
+    assert (users.queue.busy, users.queue.lent) == (0, 0)
+
+
+async def test_the_household_goes_first_and_a_stranger_waits_only_so_long() -> None:
+    users = Users(slots=2)
+    first, second = users.come(), users.come()
+    await users.settle()
+    stranger = Stranger(users.queue, 2, wait_s=0.05)
+    late = users.come()
+    await users.settle()
+    users.leave[first].set()
+    await users.settle()
+    assert late in users.slots
+    assert stranger.slot is None
+    await stranger.task
+    assert stranger.code == "queue_full"
+    for number in (second, late):
+        users.leave[number].set()
+    await asyncio.gather(*users.tasks)
+
+
+async def test_who_gives_up_waiting_makes_way_for_a_stranger() -> None:
+    users = Users(slots=2)
+    users.come()
+    users.come()
+    await users.settle()
+    waits = users.come()
+    stranger = Stranger(users.queue, 1)
+    await users.settle()
+    users.leave[0].set()
+    await users.settle()
+    assert waits in users.slots
+    users.leave[waits].set()
+    await users.settle()
+    # The other request of the household holds one slot, the last one stays free for it.
+    assert users.queue.busy == 1
+    assert stranger.slot is None
+    users.leave[1].set()
+    await users.settle()
+    assert stranger.slot is not None
+    stranger.leave.set()
+    await asyncio.gather(stranger.task, *users.tasks)
+
+
+async def test_a_strangers_slot_is_nobodys_cache() -> None:
+    users = Users(slots=2)
+    own = users.come("ann")
+    await users.settle()
+    users.leave[own].set()
+    await users.settle()
+    async with users.queue.stranger(1, 1.0) as slot:
+        assert not slot.may_reuse_cache
+    async with users.queue.stranger(1, 1.0) as slot:
+        assert not slot.may_reuse_cache
+
+
+async def test_the_end_of_an_engine_refuses_strangers_too() -> None:
+    users = Users(slots=1)
+    stranger = Stranger(users.queue, 1)
+    await users.settle()
+    users.queue.end(GONE)
+    await stranger.task
+    assert stranger.code == "engine_failed"
+    late = Stranger(users.queue, 1)
+    await late.task
+    assert late.code == "engine_failed"
+
+
+@given(st.lists(st.tuples(st.sampled_from("hslx"), st.integers(0, 9)), max_size=60), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_whatever_the_order_strangers_leave_a_slot_and_none_leaks(
+    steps: list[tuple[str, int]], slots: int
+) -> None:
+    async def story() -> None:
+        users = Users(slots=slots)
+        strangers: list[Stranger] = []
+        for step, number in steps:
+            if step == "h":
+                users.come()
+            elif step == "s":
+                strangers.append(Stranger(users.queue, 2))
+            elif step == "l" and users.leave:
+                users.leave[number % len(users.leave)].set()
+            elif step == "x" and strangers:
+                strangers[number % len(strangers)].task.cancel()
+            await users.settle()
+            held = [each for each in strangers if each.slot is not None]
+            assert len(held) == users.queue.lent <= 2
+            assert users.queue.busy == len(held) + len(users.slots)
+            assert not held or len(held) < slots
+        for each in strangers:
+            each.task.cancel()
+        for event in users.leave:
+            event.set()
+        await asyncio.gather(*(each.task for each in strangers), *users.tasks, return_exceptions=True)
+        assert (users.queue.busy, users.queue.lent) == (0, 0)
+
+    run(story)
