@@ -323,3 +323,19 @@ def test_whatever_the_order_strangers_leave_a_slot_and_none_leaks(
         assert (users.queue.busy, users.queue.lent) == (0, 0)
 
     run(story)
+
+
+async def test_slots_that_come_free_in_one_moment_do_not_let_too_many_strangers_in() -> None:
+    users = Users(slots=4)
+    for _ in range(3):
+        users.come()
+    await users.settle()
+    strangers = [Stranger(users.queue, 1) for _ in range(2)]
+    await users.settle()
+    for event in users.leave:
+        event.set()
+    await users.settle()
+    assert [each.slot is not None for each in strangers] == [True, False]
+    for each in strangers:
+        each.leave.set()
+    await asyncio.gather(*(each.task for each in strangers), *users.tasks)
