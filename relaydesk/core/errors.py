@@ -86,6 +86,8 @@ ERRORS: Final[dict[str, Rule]] = {
     "operator_inconsistent_response": Rule(502, 1, _PROXY),
     "response_handler": Rule(502, 1, _PROXY),
     "upstream_unreachable": Rule(502, 1, _PROXY, retry=True),
+    # A directory, a record or a certificate that does not count.
+    "directory_refused": Rule(400, 1, _INVALID),
     # This machine.
     "bad_setting": Rule(500, 2, _SERVER),
     "bad_model_file": Rule(400, 1, _INVALID),
