@@ -1,7 +1,7 @@
 """The bound of a request's input in tokens: what a reserve commits to, measured alike by both ends.
 
-Rule (wire §5.4): a token stands for two bytes at least by this count, an image for its tiles, and 32 are for what surrounds
-them. Version 1 is frozen; version 2 differs in the images alone: it reads their sizes.
+Rule (wire §5.4): a token stands for two bytes at least by this count, an image for its tiles, and 32 are for
+what surrounds them. Version 1 is frozen; version 2 differs in the images alone: it reads their sizes.
 
 A body without images costs a search of its bytes. One with images is decoded: over `ON_LOOP_BYTES` that
 belongs in a thread. Everything here is a pure function of its arguments and safe in any.
