@@ -119,7 +119,7 @@ def _gates(constraints: Constraints) -> Iterator[tuple[Block, _Keep]]:
 
 
 def _in_order(pool: list[Candidate], constraints: Constraints, none: Selection) -> Selection:
-    """The cheapest first; before them nodes that offer more of what is asked for, and those the caller names."""
+    """The cheapest first, behind nodes that offer more of what is asked for and those the caller names."""
     hints = constraints.hints
 
     def lacks(node: Candidate) -> int:
