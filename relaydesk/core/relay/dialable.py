@@ -27,16 +27,10 @@ _REFUSED_V4: Final = tuple(
         "240.0.0.0/4",  # reserved, and broadcast
     )
 )  # fmt: skip
-_REFUSED_V6: Final = tuple(
-    ipaddress.IPv6Network(text)
-    for text in (
-        "::/96",  # unspecified, loopback, and IPv4 in a form nobody routes
-        "fc00::/7",  # unique local
-        "fe80::/10", "fec0::/10",  # link-local; site-local, given up
-        "ff00::/8",  # multicast
-        "64:ff9b:1::/48",  # translation inside one network
-    )
-)  # fmt: skip
+# All of IPv6 that was ever given out to be reached from everywhere: loopback, unique local, link-local,
+# multicast and the forms that carry IPv4 stand outside of it.
+_GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
+_TEREDO: Final = ipaddress.IPv6Network("2001::/32")  # a tunnel to an IPv4 address that it hides
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -52,7 +46,7 @@ def public_address(address: str | Address) -> bool:
             return False  # an address that means something on one link only
         carried = _carried_v4(address)
         if carried is None:
-            return not any(address in network for network in _REFUSED_V6)
+            return address in _GLOBAL_V6 and address not in _TEREDO
         address = carried
     return not any(address in network for network in _REFUSED_V4)
 
