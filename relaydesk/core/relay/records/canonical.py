@@ -117,6 +117,9 @@ def unb64(text: str | bytes, name: str, size: int | None = None) -> bytes:
         data = binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
         raise RecordError(f"{name} is not base64") from None
+    # Python's strict mode lets padding pass behind a whole group.
+    if len(text) != (len(data) + 2) // 3 * 4:
+        raise RecordError(f"{name} is not base64")
     if size is not None and len(data) != size:
         raise RecordError(f"{name} has not {size} bytes")
     return data
