@@ -97,6 +97,7 @@ CATALOGUE: Final[dict[str, WireRule]] = {
         type="proxy_error",
     ),
     # What any HTTP server answers beside the wire's own. None of them is a 504: nobody here speaks that.
+    **_rules(400, "bad_request", "ours"),
     **_rules(404, "not_found", "ours"),
     **_rules(405, "method_not_allowed", "ours"),
     **_rules(408, "request_timeout", "ours"),

@@ -131,6 +131,15 @@ class Connection(asyncio.Protocol):
             if self._error is not None:
                 raise self._error
             await self._wait(timeout_s, "nothing more")
+        return self._take()
+
+    def complete(self, limit: int) -> bytes | None:
+        """What nobody has taken, where no more comes and it is at most ``limit`` bytes; else None."""
+        if not self.response.done or self._held > limit:
+            return None
+        return self._take()
+
+    def _take(self) -> bytes:
         piece = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._held = 0

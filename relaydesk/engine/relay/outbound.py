@@ -80,6 +80,19 @@ class Reply:
         self._pump = pump
         self._silence_s = silence_s
 
+    @property
+    def length(self) -> int | None:
+        """The body's length where the head says it."""
+        stated = self.headers.get("content-length")
+        return int(stated) if stated is not None else None
+
+    def whole(self, limit: int) -> bytes | None:
+        """The body where all of it is here already and not above ``limit`` bytes; the reply is then read."""
+        found = self._connection.complete(limit) if self._connection is not None else None
+        if found is not None:
+            self._finish()
+        return found
+
     async def next_chunk(self) -> bytes:
         """The next bytes of the body as they came; empty after the last. Raises `UnreachableError`."""
         if self._connection is None:

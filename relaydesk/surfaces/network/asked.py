@@ -1,0 +1,69 @@
+"""One request to the network listener, and forgetting it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Final
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+from multidict import CIMultiDict, CIMultiDictProxy
+
+Headers = CIMultiDictProxy[str]
+
+NOTHING: Final[Headers] = CIMultiDictProxy(CIMultiDict())
+_SLASHES: Final = re.compile("//+")
+
+
+class Asked(web.BaseRequest):
+    """A request whose headers are at hand only until it is answered.
+
+    aiohttp keeps a connection's last request until the next one comes. A relay's would join the client's
+    address with a target for as long as that connection rests (design §6), so its headers are kept here
+    alone, and `forget` drops them.
+
+    ``place`` is the path as routes have it; ``rest`` the last segment of a route that ends in one.
+    """
+
+    def __init__(
+        self,
+        message: RawRequestMessage,
+        headers: Headers,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+        loop: asyncio.AbstractEventLoop,
+        prefix: str,
+    ) -> None:
+        super().__init__(message, payload, protocol, writer, task, loop)
+        self._headers = headers
+        self.place = place_of(self._rel_url.raw_path, prefix)
+        self.rest = ""
+
+    @property
+    def begun(self) -> bool:
+        """Whether something of an answer is out already."""
+        return bool(self.writer.output_size)
+
+    def abort(self) -> None:
+        """End the connection, so that nobody takes what was sent for the whole answer."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    def forget(self) -> None:
+        """Drop what was asked."""
+        self._headers = NOTHING
+        self._cache.clear()
+
+
+def place_of(path: str, prefix: str) -> str:
+    """A path without the prefix, and without slashes that mean nothing."""
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
+    if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("/", ""):
+        path = path[len(prefix) :]
+    return path.rstrip("/") or "/"

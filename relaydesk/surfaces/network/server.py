@@ -1,0 +1,142 @@
+"""The network listener's connections: aiohttp's own server and parser, with nothing of an application above.
+
+What aiohttp answers by itself, before any handler runs, is answered here: on the relay's path that too must
+carry the marker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+
+from relaydesk.core.relay.catalogue import WireError
+from relaydesk.surfaces.network.asked import NOTHING, Asked, Headers, place_of
+from relaydesk.surfaces.network.errors import error_response
+from relaydesk.surfaces.network.state import Handler, Limits
+
+_log: Final = logging.getLogger(__name__)
+
+# Longer than what proxies commonly keep a connection open for; a head has to be whole by then as well.
+KEEP_S: Final = 75.0
+# How long what is left of a refused body is read, so that the client sees the refusal.
+_LINGER_S: Final = 2.0
+# Of a request that cannot be parsed: enough to see which path it was for.
+_MOST_BEGUN: Final = 8192
+
+
+class NetworkServer(web.Server):
+    """A factory of connections, as ``loop.create_server`` and `serve_tls` take it.
+
+    To stop: close the listeners, then `pre_shutdown` and `shutdown`.
+    """
+
+    def __init__(self, handler: Handler, *, prefix: str, limits: Limits) -> None:
+        super().__init__(
+            handler,  # type: ignore[arg-type]  # it gets what `_make_request` makes
+            handler_cancellation=True,
+        )
+        self.prefix = prefix
+        self.limits = limits
+
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(
+            self,
+            loop=self._loop,
+            access_log=None,
+            keepalive_timeout=KEEP_S,
+            lingering_time=_LINGER_S,
+            # Bytes are passed on as they came.
+            auto_decompress=False,
+            logger=_log,
+        )
+
+    def _make_request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> Asked:
+        assert isinstance(protocol, _Connection)
+        headers = protocol.headers_of(message)
+        return Asked(message, headers, payload, protocol, writer, task, self._loop, self.prefix)
+
+
+class _Connection(web.RequestHandler):
+    """One client's connection."""
+
+    __slots__ = ("_begun", "_given", "_place", "_server")
+
+    def __init__(self, server: NetworkServer, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._server = server
+        # Headers of the requests that wait in aiohttp's queue, in its order.
+        self._given: deque[Headers] = deque()
+        # What came of a request that is not parsed yet, and where the last parsed one went.
+        self._begun = b""
+        self._place = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if len(self._server.connections) > self._server.limits.connections:
+            self.force_close()
+
+    def data_received(self, data: bytes) -> None:
+        waiting = len(self._messages)
+        if self._current_request is None and not waiting and len(self._begun) < _MOST_BEGUN:
+            self._begun += data[:_MOST_BEGUN]
+        super().data_received(data)
+        for at in range(waiting, len(self._messages)):
+            message, payload = self._messages[at]
+            if isinstance(message, RawRequestMessage):
+                self._begun = b""
+                self._place = message.path
+                self._given.append(message.headers)
+                self._messages[at] = (message._replace(headers=NOTHING, raw_headers=()), payload)
+            elif self._current_request is not None:
+                # The body of the request that is being answered: whoever reads it must not wait for more.
+                self._current_request.content.set_exception(web.RequestPayloadError("damaged"))
+
+    def headers_of(self, message: RawRequestMessage) -> Headers:
+        """The headers of the request whose turn it is."""
+        return self._given.popleft() if message.headers is NOTHING else message.headers
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send it, and keep nothing of it or of the request while the connection rests."""
+        done = await super().finish_response(request, resp, start_time)
+        self._begun = b""
+        if isinstance(request, Asked):
+            request.forget()
+        resp.headers.clear()
+        if isinstance(resp, web.Response):
+            resp.body = None
+        return done
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """What cannot be parsed, and what nobody caught: never a word of it, and never a 504."""
+        if request.writer.output_size:
+            raise ConnectionResetError("an answer has begun")
+        line = self._begun.split(b"\n", 1)[0].split(b" ")
+        path = line[1].decode("latin-1") if len(line) > 1 else self._place
+        place = place_of(path.partition("?")[0].strip(), self._server.prefix)
+        code = "internal_error" if status >= 500 else "bad_request"
+        what = "relaydesk failed on this request" if status >= 500 else "this is no HTTP that can be read"
+        response = error_response(place, WireError(code, what))
+        response.force_close()
+        return response
