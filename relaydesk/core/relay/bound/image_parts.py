@@ -155,9 +155,9 @@ def _walk(value: Any) -> tuple[list[dict[str, Any]], bool]:
     """All image objects, and whether anything nests too deep. Level by level, without recursion."""
     parts: list[dict[str, Any]] = []
     level: list[Any] = [value]
-    for depth in range(MAX_DEPTH + 1):
-        if not level:
-            return parts, False
+    depth = 0
+    deep = False
+    while level:
         below: list[Any] = []
         for container in level:
             if isinstance(container, dict):
@@ -170,8 +170,8 @@ def _walk(value: Any) -> tuple[list[dict[str, Any]], bool]:
                 children = container
             else:
                 continue
-            if children and depth == MAX_DEPTH:
-                return parts, True
+            deep = deep or (depth >= MAX_DEPTH and bool(children))
             below += [child for child in children if isinstance(child, dict | list)]
         level = below
-    return parts, bool(level)
+        depth += 1
+    return parts, deep
