@@ -78,9 +78,9 @@ def test_text_hidden_behind_invisible_filler_shows_as_cut() -> None:
 
 def test_a_megabyte_costs_what_its_head_costs() -> None:
     text = "\u200b" * 8_000_000
-    started = time.perf_counter()
+    started = time.thread_time()
     assert safe_text(text) == ELLIPSIS
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05
 
 
 def test_printable_means_what_the_short_cut_takes_it_for() -> None:

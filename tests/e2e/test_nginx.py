@@ -6,7 +6,6 @@ import asyncio
 import ipaddress
 import json
 import shutil
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import aiohttp
 import pytest
 
 from relaydesk.core.access.exposure import Exposure
+from tests.support.pebble import free_ports
 from tests.support.scripted_engine import Script, answer, piece
 from tests.support.scripted_hub import KEY, ScriptedHub
 
@@ -58,8 +58,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
     async with ScriptedHub(tmp_path, exposure=exposure) as hub:
         await hub.add("tiny")
         await hub.warm()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        (port,) = free_ports(1)
         config = tmp_path / "nginx.conf"
         config.write_text(CONFIG.format(dir=tmp_path, port=port, hub=hub.port))
         assert NGINX is not None

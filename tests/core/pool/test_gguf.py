@@ -263,9 +263,9 @@ def test_hostile_counts_are_refused_at_once(name: str, padding: int) -> None:
     data = HOSTILE[name] + bytes(padding)
     tracemalloc.start()
     try:
-        begin = time.perf_counter()
+        begin = time.thread_time()
         message = refused(data)
-        took = time.perf_counter() - begin
+        took = time.thread_time() - begin
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -307,9 +307,9 @@ def test_hostile_metadata() -> None:
 def test_many_texts_are_bounded() -> None:
     count = 4_000_001
     data = build([("general.architecture", "llama"), ("a", _array_claim(STRING, count))]) + bytes(8 * count)
-    begin = time.perf_counter()
+    begin = time.thread_time()
     assert "more than 4,000,000 texts" in refused(data)
-    assert time.perf_counter() - begin < 0.05
+    assert time.thread_time() - begin < 0.05
 
 
 _VALID = tiny()
@@ -327,14 +327,14 @@ def test_any_mutation_is_read_or_refused_with_a_sentence(data: st.DataObject) ->
         )
         raw[at : at + len(patch)] = patch
     cut = data.draw(st.one_of(st.just(len(raw)), st.integers(0, len(raw))))
-    begin = time.perf_counter()
+    begin = time.thread_time()
     fault = None
     try:
         read_header(bytes(raw[:cut]))
     except LocalError as error:
         fault = error.fault
     assert fault is None or (fault.code == "bad_model_file" and len(fault.message) < 400)
-    assert time.perf_counter() - begin < 0.5
+    assert time.thread_time() - begin < 0.5
 
 
 @settings(max_examples=200, deadline=None)
@@ -379,9 +379,9 @@ def test_an_mmap_can_be_closed_after_a_refusal(tmp_path: Path) -> None:
     ids=["if", "for", "print", "prose", "other", "open", "opens", "long"],
 )
 def test_template_speaks_tools(template: str, speaks: bool) -> None:
-    begin = time.perf_counter()
+    begin = time.thread_time()
     assert speaks_tools(template) is speaks
-    assert time.perf_counter() - begin < 0.5
+    assert time.thread_time() - begin < 0.5
 
 
 def test_a_named_tool_template_counts() -> None:
