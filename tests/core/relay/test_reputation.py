@@ -184,8 +184,9 @@ def test_crediting_does_what_the_events_do() -> None:
 def test_a_demotion_is_told_in_one_sentence() -> None:
     state = after(("fault", 0), ("fault", 30), ("fault", 60))
     assert explain(state, at(90)) == (
-        "Demoted since 14:01:00 until 14:11:00 UTC: 3 failures in a row, the last for 7:2 (502 without a "
-        "code, unmarked; the hop marker is missing, so something in front of the relay answered in its place)."
+        "Demoted since 14:01:00 until 14:11:00 UTC: 3 failures in a row, the last for 7:2 "
+        "(502 without a code, unmarked; the hop marker is missing, so something in front of the "
+        "relay answered in its place)."
     )
     gone = unreachable(NEW, at(0), Observation(NOON, TARGET, 0, "", False, "no_answer"))
     assert explain(gone, at(1)) == (
