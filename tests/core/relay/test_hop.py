@@ -104,7 +104,8 @@ def test_paths_that_are_relayed(place: str) -> None:
      "/v1/zs/relay/", "/v1/zs/reserve/", "/V1/models", "/v1/Models", "//v1/models", "/v1//models",
      "/v1/embeddings", "/healthz", "/metrics", "/v1/zs/directory", "/v1/zs/ledger", "http://a/v1/models",
      "https://a/v1/models", "//a/v1/models", "/v1/models#x", "/v1/models?a#b", "/v1/models/a\\b",
-     "/v1/models/a b", "/v1/models ", "/v1/models\r\nX: y", "/v1/models?a\x00", "/v1/models?é", "/v1/models/é", "/v1/models?" + "a" * 2048,
+     "/v1/models/a b", "/v1/models ", "/v1/models\r\nX: y", "/v1/models?a\x00", "/v1/models?é",
+     "/v1/models/é", "/v1/models?" + "a" * 2048,
      "*", "?", "/v1/chat/completions/..", "/v1/../v1/models", "/v1/%6dodels"],
 )  # fmt: skip
 def test_paths_that_are_not(path: str) -> None:
