@@ -52,6 +52,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if whole and not chosen and not here:
         # In the order of their names: the long ones stand in the middle, and short ones fill the end.
         options.numprocesses, options.dist, options.loadscopereorder = WORKERS, "loadfile", False
+        # Workers must find the same tests in the same order, also where one is made for each member of a set.
+        os.environ.setdefault("PYTHONHASHSEED", "0")
 
 
 @pytest.fixture(scope="module", autouse=True)
