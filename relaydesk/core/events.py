@@ -140,3 +140,10 @@ class HopRecorded(Event):
     """An exchange through a relay ended."""
 
     section: ClassVar[str] = "hops"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerChanged(Event):
+    """Something was booked, here or at a target that we pay."""
+
+    section: ClassVar[str] = "ledger"
