@@ -70,7 +70,7 @@ class StreamReader:
     terminal chunk: the receipt stands behind it.
     """
 
-    __slots__ = ("_ended", "_exchange", "_hash", "_index", "_parser", "_prefix", "_receipt", "_settled")
+    __slots__ = ("_ended", "_exchange", "_group", "_hash", "_index", "_parser", "_prefix", "_receipt")
 
     def __init__(self, exchange: Exchange, limit: int = EVENT_LIMIT) -> None:
         self._exchange = exchange
@@ -78,7 +78,7 @@ class StreamReader:
         self._parser = SseParser(limit, limit)
         self._hash = hashlib.sha256()
         self._index = 0
-        self._settled = self._receipt = self._ended = False
+        self._group = self._receipt = self._ended = False
 
     @property
     def index(self) -> int:
@@ -124,7 +124,7 @@ class StreamReader:
 
     def _one(self, event: Event) -> StreamEvent | None:
         if event.type == CONTENT_EVENT:
-            if self._settled:
+            if self._group or self._receipt:
                 return self._break("order")
             data = self._open(event.data)
             if data is None:
@@ -137,7 +137,7 @@ class StreamReader:
             data = self._open(event.data)
             if data is None:
                 return self._break("altered")
-            self._settled = self._receipt = True
+            self._receipt = True
             return ReceiptFrame(data)
         if event.type == SETTLE_EVENT:
             return self._settle(event.data)
@@ -151,9 +151,9 @@ class StreamReader:
 
     def _settle(self, text: bytes) -> StreamEvent | None:
         """A settle group. One that does not open counts as absent, as the header does, but not as content."""
-        if self._settled:
+        if self._group:
             return self._break("order")
-        self._settled = True
+        self._group = True
         exchange = self._exchange
         aad = header_aad(exchange.tx_id, exchange.ticket_id, SETTLE_GROUP)
         try:

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from relaydesk.core.gateway.surrogates import tagged
 from relaydesk.core.text import SafeText, safe_text
 
 Api = Literal["chat", "responses"]
@@ -52,6 +53,7 @@ class _Error(msgspec.Struct, frozen=True):
     message: Raw = _NOTHING
 
 
+_NO_OBJECT: Final = _Chunk()
 _CHUNK: Final = msgspec.json.Decoder(_Chunk)
 _CHOICES: Final = msgspec.json.Decoder(list[Raw])
 _CHOICE: Final = msgspec.json.Decoder(_Choice)
@@ -65,12 +67,12 @@ _END: Final = Terminal(True, False, safe_text(""))
 
 def terminal(chunk: bytes, api: Api) -> Terminal:
     """What a chunk of plaintext means for the stream. Never raises, in time linear in its length."""
-    try:
-        found = _CHUNK.decode(chunk)
-    except msgspec.ValidationError:
-        # JSON, but no object.
-        return _CONTENT
-    except _BROKEN:
+    found = _chunk(chunk)
+    if found is None and b"\\u" in chunk:
+        # Engines cut characters in two, and strict readers refuse a chunk that holds half of one.
+        chunk = tagged(chunk)
+        found = _chunk(chunk)
+    if found is None:
         cut = _CUT_CHAT if api == "chat" else _CUT_RESPONSE
         return _END if cut.search(chunk) else _CONTENT
     kind = _text(found.type)
@@ -79,6 +81,16 @@ def terminal(chunk: bytes, api: Api) -> Terminal:
     if api == "responses":
         return _END if kind in _RESPONSE_ENDS else _CONTENT
     return _END if _chat_ends(found.choices) else _CONTENT
+
+
+def _chunk(chunk: bytes) -> _Chunk | None:
+    try:
+        return _CHUNK.decode(chunk)
+    except msgspec.ValidationError:
+        # JSON, but no object.
+        return _NO_OBJECT
+    except _BROKEN:
+        return None
 
 
 def _chat_ends(choices: Raw) -> bool:
@@ -107,7 +119,7 @@ def _message(found: _Chunk, event: bool) -> SafeText:
         inside = _text(found.message)
     if not inside and error != _NULL:
         inside = msgspec.json.format(error, indent=-1).decode("utf-8", "replace")
-    return safe_text(inside or "error", MESSAGE_LIMIT)
+    return safe_text(inside, MESSAGE_LIMIT) or safe_text("error")
 
 
 def _text(raw: Raw) -> str:
