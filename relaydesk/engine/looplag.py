@@ -34,13 +34,27 @@ class LoopLag:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._samples: deque[float] = deque(maxlen=WINDOW)
+        self._ends: deque[float] = deque(maxlen=WINDOW)
+        self._due: float | None = None
 
     async def run(self) -> None:
         """Sample until cancelled."""
         while True:
-            before = self._clock.mono()
+            self._due = self._clock.mono() + INTERVAL_S
             await asyncio.sleep(INTERVAL_S)
-            self._samples.append(max(0.0, self._clock.mono() - before - INTERVAL_S) * 1000)
+            now = self._clock.mono()
+            self._samples.append(max(0.0, now - self._due) * 1000)
+            self._ends.append(now)
+
+    def worst_since(self, mono: float) -> float:
+        """The longest stall in ms since that moment of the clock, the one that still lasts included.
+
+        A stall that begins and ends between two samples is not seen.
+        """
+        found = [lag for lag, end in zip(self._samples, self._ends, strict=True) if end >= mono]
+        if self._due is not None:
+            found.append(max(0.0, self._clock.mono() - self._due) * 1000)
+        return max(found, default=0.0)
 
     def lag(self) -> Lag:
         """The window's median, 99th percentile and maximum."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relaydesk.core.codec import to_builtins
+from relaydesk.core.view.network import RelayView
 from relaydesk.core.view.node_view import SECTIONS, NodeView
 from relaydesk.core.view.sections import HealthView, MetaView, WorkerView
 
@@ -18,13 +19,14 @@ def status_document(view: NodeView, now_ms: int) -> dict[str, Any]:
     workers = view.workers.value
     alerts = view.alerts.value
     jobs = view.jobs.value
+    relays = view.relays.value
     return {
         **_identity(view.meta.value, now_ms),
         "models": to_builtins(models.models) if models is not None else [],
         "memory": to_builtins(models.memory) if models is not None else None,
         "workers": [_worker(worker) for worker in workers.workers] if workers is not None else [],
         "members": [],
-        "relays": [],
+        "relays": [_relay(relay) for relay in relays.relays] if relays is not None else [],
         "jobs": [to_builtins(job) for job in jobs.jobs if job.state == "running"] if jobs is not None else [],
         "alerts": to_builtins(alerts.alerts) if alerts is not None else [],
         "health": to_builtins(view.health.value or HealthView()),
@@ -61,4 +63,22 @@ def _worker(worker: WorkerView) -> dict[str, Any]:
         "slots": worker.slots,
         "busy": worker.busy,
         "restarts": worker.restarts,
+    }
+
+
+def _relay(relay: RelayView) -> dict[str, Any]:
+    """A node of the network in short; the section ``relays`` has its history and the evidence."""
+    return {
+        "ref": relay.ref,
+        "standing": relay.standing,
+        "tier": relay.tier,
+        "url": relay.base_url,
+        "proto_version": relay.proto_version,
+        "rtt_ms": relay.rtt_ms,
+        "share": relay.share,
+        "faults": relay.faults,
+        "fault_limit": relay.fault_limit,
+        "demoted_until_ms": relay.demoted_until_ms,
+        "explanation": relay.explanation,
+        "eligible_relays": relay.eligible_relays,
     }
