@@ -187,6 +187,42 @@ class ProbeRelays(Command, frozen=True):
     ref: str = ""
 
 
+class ShowOperators(Command, frozen=True):
+    """This node's own identity, and the network's operators with their nodes as the directories list them."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "the network's operators, their nodes, and who this node is there"
+
+
+class TrustOperator(Command, frozen=True):
+    """Use the nodes of an owner (its address) whatever directories say of it."""
+
+    help: ClassVar[str] = "use an operator's nodes whatever directories say of it"
+    owner: str
+
+
+class BlockOperator(Command, frozen=True):
+    """Never use the nodes of an owner (its address)."""
+
+    help: ClassVar[str] = "never use an operator's nodes"
+    owner: str
+
+
+class ForgetOperator(Command, frozen=True):
+    """Take back what was decided about an owner, and that it was the first known with its id."""
+
+    danger: ClassVar[str] = "the decision about this owner, and that it was the first known with its id"
+    help: ClassVar[str] = "take back what was decided about an operator"
+    owner: str
+
+
+class ImportCertificate(Command, frozen=True):
+    """Take an owner's certificate for this node's key; ``certificate`` is its file's text."""
+
+    help: ClassVar[str] = "take an owner's certificate for this node's key"
+    certificate: str
+
+
 class RenewCa(Command, frozen=True):
     """Replace the hub's certificate authority."""
 
@@ -233,6 +269,11 @@ AnyCommand = (
     | ShowUsage
     | ShowAudit
     | ProbeRelays
+    | ShowOperators
+    | TrustOperator
+    | BlockOperator
+    | ForgetOperator
+    | ImportCertificate
     | RenewCa
     | ShowConfig
     | Reload

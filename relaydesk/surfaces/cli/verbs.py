@@ -60,6 +60,21 @@ _KEY: Final = (
     Verb("usage", f"{_CLI}.key.show:usage", "What a key used, by day."),
 )
 _AUDIT: Final = (Verb("tail", f"{_CLI}.audit:tail", "The newest records, or what comes."),)
+_RELAYS: Final = (Verb("probe", f"{_CLI}.relays:probe", "Ask nodes through relays how they do, now."),)
+_OPERATORS: Final = (
+    Verb("list", f"{_CLI}.operators.listing:listing", "The network's operators, and who this node is."),
+    Verb("init", f"{_CLI}.operators.keys:init", "Make an owner key."),
+    Verb("certify", f"{_CLI}.operators.keys:certify", "Sign a node's key as its owner."),
+    Verb("trust", f"{_CLI}.operators.decide:trust", "Use an operator's nodes whatever directories say."),
+    Verb("block", f"{_CLI}.operators.decide:block", "Never use an operator's nodes."),
+    Verb("forget", f"{_CLI}.operators.decide:forget", "Take back what was decided."),
+)
+_DIRECTORY: Final = (
+    Verb("init", f"{_CLI}.directory.keep:init", "Begin a directory of one's own."),
+    Verb("admit", f"{_CLI}.directory.keep:admit", "Admit an operator to it, or evict one."),
+    Verb("sign", f"{_CLI}.directory.keep:sign", "Sign it now."),
+    Verb("serve", f"{_CLI}.directory.serve:serve", "Keep and serve it without a node."),
+)
 _CONFIG: Final = (
     Verb("show", f"{_CLI}.config:show", "The settings in force."),
     Verb("check", f"{_CLI}.config:check", "Whether a node would start with the settings given."),
@@ -86,6 +101,19 @@ VERBS: Final = (
     Verb("key", f"{_CLI}.key.group:key", "Named keys: add, list, set, rm, usage.", _KEY),
     Verb("request", f"{_CLI}.request:request", "Requests and where their time went: list, show.", _REQUEST),
     Verb("audit", f"{_CLI}.audit:audit", "Who asked what of which model: tail.", _AUDIT),
+    Verb("relays", f"{_CLI}.relays:relays", "The relay network as this node sees it: probe.", _RELAYS),
+    Verb(
+        "operators",
+        f"{_CLI}.operators.group:operators",
+        "Operators of the relay network: list, init, certify, trust, block, forget.",
+        _OPERATORS,
+    ),
+    Verb(
+        "directory",
+        f"{_CLI}.directory.group:directory",
+        "Keep a directory of the relay network: init, admit, sign, serve.",
+        _DIRECTORY,
+    ),
     Verb("config", f"{_CLI}.config:config", "The settings: show, check.", _CONFIG),
     Verb("doctor", f"{_CLI}.doctor:doctor", "Check this machine and say what to do."),
     Verb(

@@ -174,6 +174,16 @@ def floor_of(document: Document) -> Floor:
     return Floor(document.version, document.issued_at, document.digest)
 
 
+def floor_of_bytes(data: bytes, key: str) -> Floor:
+    """The floor that a document of one's own sets, whether it still holds or not. Raises `Refused`."""
+    envelope = env.parse_envelope(data, MAX_BYTES, _WHAT)
+    if envelope.key != key:
+        raise Refused("wrong_key", f"{_WHAT} is signed by another key")
+    signed = env.unseal(envelope, env.DIRECTORY, _WHAT)
+    payload = env.read_payload(signed.payload, _DECODER, _WHAT)
+    return Floor(payload.version, payload.issued_at, signed.digest)
+
+
 def _check(payload: _Payload, now_s: int) -> None:
     env.check_number(payload.version, "version", _WHAT, least=1)
     env.check_window(payload.issued_at, payload.expires_at, now_s, LONGEST_S, _WHAT)
