@@ -65,6 +65,11 @@ class Paths:
         return self.state / "relaydesk.db"
 
     @property
+    def ledger(self) -> Path:
+        """The books of a target: a SQLite file of their own."""
+        return self.state / "ledger.db"
+
+    @property
     def tls(self) -> Path:
         """The node's own CA and leaf."""
         return self.state / "tls"

@@ -223,6 +223,53 @@ class ImportCertificate(Command, frozen=True):
     certificate: str
 
 
+class ShowLedger(Command, frozen=True):
+    """The books as `LedgerView`: accounts and earnings here, and our credit at targets."""
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "accounts, open tickets and earnings here, and our credit at targets"
+
+
+class IssueCredit(Command, frozen=True):
+    """Make a voucher of ``amount`` microunits; the outcome's ``code`` is shown nowhere again.
+
+    ``expires_ms`` is wall-clock milliseconds, 0 for never; ``note`` says who bought it.
+    """
+
+    help: ClassVar[str] = "make a voucher for credit at this node; its code is shown once"
+    amount: int
+    expires_ms: int = 0
+    note: str = ""
+
+
+class RedeemCredit(Command, frozen=True):
+    """Keep a voucher's code: it goes to its target with the next reserve."""
+
+    help: ClassVar[str] = "hand in a voucher: its target credits it with the next reserve"
+    code: str
+
+
+class ShowStatement(Command, frozen=True):
+    """An account's rows after number ``after``, a page of them.
+
+    ``account``: an address or its beginning; empty where there is only one.
+    """
+
+    access: ClassVar[Access] = Access.READ
+    help: ClassVar[str] = "every row of an account, signed and chained"
+    account: str = ""
+    after: int = 0
+
+
+class ResolveDispute(Command, frozen=True):
+    """End a frozen ticket: ``amount`` microunits are earned, the rest goes back to its payer."""
+
+    danger: ClassVar[str] = "the dispute: what is earned of it and what goes back is final"
+    help: ClassVar[str] = "end a frozen ticket: what is earned of it, the rest goes back"
+    tx_id: str
+    amount: int
+
+
 class RenewCa(Command, frozen=True):
     """Replace the hub's certificate authority."""
 
@@ -274,6 +321,11 @@ AnyCommand = (
     | BlockOperator
     | ForgetOperator
     | ImportCertificate
+    | ShowLedger
+    | IssueCredit
+    | RedeemCredit
+    | ShowStatement
+    | ResolveDispute
     | RenewCa
     | ShowConfig
     | Reload

@@ -132,15 +132,18 @@ class Books(LedgerReader):
                 f"INSERT INTO rows (account, {_ROW_COLUMNS}) VALUES ({marks})", (address, *cells)
             )
 
-    def rows(self, address: str) -> tuple[Row, ...]:
-        """An account's rows, oldest first. Raises `EnvError` where they are too many for one statement."""
+    def rows(self, address: str, after: int = 0, limit: int = MOST_ROWS) -> tuple[Row, ...]:
+        """An account's rows after number ``after``, oldest first."""
         found = self._conn.execute(
-            f"SELECT {_ROW_COLUMNS} FROM rows WHERE account = ? ORDER BY seq LIMIT ?",
-            (address, MOST_ROWS + 1),
-        ).fetchall()
-        if len(found) > MOST_ROWS:
-            raise EnvError("storage_failed", f"the account has more than {MOST_ROWS:,} rows")
+            f"SELECT {_ROW_COLUMNS} FROM rows WHERE account = ? AND seq > ? ORDER BY seq LIMIT ?",
+            (address, after, limit),
+        )
         return tuple(Row(*(*each[:11], _RECORD.decode(each[11]), *each[12:])) for each in found)
+
+    def signers(self, address: str) -> tuple[tuple[str, str], ...]:
+        """Who but the payer signed rows of an account, and the kind of row, each pair once."""
+        query = "SELECT DISTINCT signer, kind FROM rows WHERE account = ? AND signer <> account"
+        return tuple(self._conn.execute(query, (address,)))
 
     def put_voucher(self, voucher: StoredVoucher) -> None:
         """Keep a new voucher."""

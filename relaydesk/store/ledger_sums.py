@@ -124,6 +124,12 @@ class LedgerReader:
         )
         return tuple(AccountLine(*each) for each in found)
 
+    def find_accounts(self, beginning: str) -> tuple[str, ...]:
+        """Addresses that begin so, two at most."""
+        query = "SELECT address FROM accounts WHERE substr(address, 1, ?) = ? ORDER BY address LIMIT 2"
+        found = self._conn.execute(query, (len(beginning), beginning))
+        return tuple(address for (address,) in found)
+
     def earnings(self) -> tuple[EarningLine, ...]:
         """Days, the newest first, and models of each."""
         found = self._conn.execute(

@@ -17,22 +17,35 @@ from relaydesk.core.relay.records.canonical import I64, U64, S
 from relaydesk.core.relay.ref import NodeRef
 
 Want = Literal["balance", "statement"]
+# Of one answer; what follows is asked for with ``after``.
+ROWS: Final = 1000
 EARLY_S: Final = 30
 LATE_S: Final = 90
 
 
 class AskRecord(Record, frozen=True, tag="ask"):
-    """Who asks which node for what, and when (seconds since 1970). Signed by the payer."""
+    """Who asks which node for what, and when (seconds since 1970). Signed by the payer.
+
+    ``after``: a statement's rows after this one.
+    """
 
     domain: ClassVar[bytes] = b"relaydesk-ledger-v1\0"
     want: Want
     payer: str
     operator: int
     node: int
+    after: int
     issued_at: int
 
     def fields(self) -> bytes:
-        return S(self.want) + S(self.payer) + U64(self.operator) + U64(self.node) + I64(self.issued_at)
+        return (
+            S(self.want)
+            + S(self.payer)
+            + U64(self.operator)
+            + U64(self.node)
+            + U64(self.after)
+            + I64(self.issued_at)
+        )
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -44,12 +57,13 @@ class Ask(msgspec.Struct, frozen=True):
     node: Annotated[int, msgspec.Meta(ge=0)]
     issued_at: Count
     sig: Signature
+    after: Count = 0
     voucher: str = ""
     settle: Settlements = []
 
     @property
     def record(self) -> AskRecord:
-        return AskRecord(self.want, self.payer, self.operator, self.node, self.issued_at)
+        return AskRecord(self.want, self.payer, self.operator, self.node, self.after, self.issued_at)
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -75,12 +75,15 @@ Settlement = ClaimRequest | ProtestRequest
 Settlements = Annotated[list[Settlement], msgspec.Meta(max_length=MOST_SETTLEMENTS)]
 
 
+Word = Annotated[str, msgspec.Meta(max_length=32)]
+
+
 class Settled(msgspec.Struct, frozen=True, omit_defaults=True):
     """What became of one item: the ticket's state now, or why it was refused."""
 
-    tx_id: str
-    state: str = ""
-    refused: str = ""
+    tx_id: Annotated[str, msgspec.Meta(max_length=64)]
+    state: Word = ""
+    refused: Word = ""
 
 
 class LedgerNote(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,11 +92,11 @@ class LedgerNote(msgspec.Struct, frozen=True, omit_defaults=True):
     ``voucher`` is what the reserve's voucher brought, None where it brought nothing and ``refused`` says why.
     """
 
-    balance: int
-    held: int
-    voucher: int | None = None
-    refused: str = ""
-    settled: tuple[Settled, ...] = ()
+    balance: Count
+    held: Count
+    voucher: Count | None = None
+    refused: Word = ""
+    settled: Annotated[tuple[Settled, ...], msgspec.Meta(max_length=MOST_SETTLEMENTS)] = ()
 
 
 def open_json(record: OpenRecord, sig: str) -> dict[str, Any]:
@@ -123,6 +126,12 @@ def read_open(data: bytes | msgspec.Raw) -> OpenRequest:
 def read_settlements(data: bytes | msgspec.Raw) -> tuple[Settlement, ...]:
     """``relaydesk_settle``. Raises `LedgerRefusal` ``bad_record``, also for more than `MOST_SETTLEMENTS`."""
     return tuple(_checked(data, Settlements))
+
+
+def read_note(data: bytes | msgspec.Raw) -> LedgerNote:
+    """``relaydesk_ledger`` of a target. Raises `LedgerRefusal` ``bad_record``."""
+    found: LedgerNote = _checked(data, LedgerNote)
+    return found
 
 
 def record_of(item: Settlement) -> Claim | Protest:

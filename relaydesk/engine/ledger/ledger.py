@@ -15,7 +15,7 @@ import msgspec
 from relaydesk.core.events import LedgerChanged
 from relaydesk.core.ledger import ticket as rules
 from relaydesk.core.ledger.account import Account
-from relaydesk.core.ledger.ask import Answer, read_ask
+from relaydesk.core.ledger.ask import ROWS, Answer, read_ask
 from relaydesk.core.ledger.extensions import (
     ClaimRequest,
     LedgerNote,
@@ -33,7 +33,7 @@ from relaydesk.core.ledger.records import (
     ticket_bytes,
 )
 from relaydesk.core.ledger.refusal import LedgerRefusal
-from relaydesk.core.ledger.statement import Statement
+from relaydesk.core.ledger.statement import MOST_ROWS, Statement
 from relaydesk.core.ledger.terms import Policy, Terms, open_ticket
 from relaydesk.core.ledger.ticket import Step, Ticket
 from relaydesk.core.ports import Clock, Rng
@@ -313,17 +313,25 @@ class Ledger:
         account = await self.account(payer)
         return account.balance, account.held
 
+    async def find_accounts(self, beginning: str) -> tuple[str, ...]:
+        """Addresses that begin so, two at most: one is found, two are too many."""
+        return await self._repo.read(lambda books: books.find_accounts(beginning))
+
     async def totals(self) -> Totals:
         """The sums of everything: ``issued == balance + held + earned + fees``."""
         return await self._repo.read(lambda books: books.totals())
 
-    async def statement(self, payer: str) -> Statement:
-        """The account's rows, oldest first, under the node's signature."""
-        return await self._repo.read(
-            lambda books: statement_of(
-                books, payer, self.ref, self._node, self._operator, self._clock.wall_ms()
-            )
-        )
+    async def statement(self, payer: str, after: int = 0, limit: int = MOST_ROWS) -> Statement:
+        """The account's rows, oldest first, under the node's signature.
+
+        ``after`` and ``limit`` give a part of them; the head is always about the whole account.
+        """
+        now_ms = self._clock.wall_ms()
+
+        def work(books: Books) -> Statement:
+            return statement_of(books, payer, self.ref, self._node, self._operator, now_ms, after, limit)
+
+        return await self._repo.read(work)
 
     # What comes in a reserve, and between two
 
@@ -349,7 +357,7 @@ class Ledger:
         """
         ask = read_ask(body, self.ref, self._clock.wall_ms() // 1000)
         note = await self.note(ask.payer, ask.voucher, tuple(ask.settle))
-        wanted = await self.statement(ask.payer) if ask.want == "statement" else None
+        wanted = await self.statement(ask.payer, ask.after, ROWS) if ask.want == "statement" else None
         return msgspec.json.encode(Answer(note, wanted))
 
     # What fronts see

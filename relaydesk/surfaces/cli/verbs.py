@@ -75,6 +75,13 @@ _DIRECTORY: Final = (
     Verb("sign", f"{_CLI}.directory.keep:sign", "Sign it now."),
     Verb("serve", f"{_CLI}.directory.serve:serve", "Keep and serve it without a node."),
 )
+_LEDGER: Final = (
+    Verb("balance", f"{_CLI}.ledger.balance:balance", "Accounts and earnings here, our credit elsewhere."),
+    Verb("credit", f"{_CLI}.ledger.credit:credit", "Make a voucher; its code is shown once."),
+    Verb("redeem", f"{_CLI}.ledger.credit:redeem", "Hand in a voucher of another operator."),
+    Verb("statement", f"{_CLI}.ledger.statement:statement", "An account's rows; compare two statements."),
+    Verb("resolve", f"{_CLI}.ledger.credit:resolve", "End a disputed ticket."),
+)
 _CONFIG: Final = (
     Verb("show", f"{_CLI}.config:show", "The settings in force."),
     Verb("check", f"{_CLI}.config:check", "Whether a node would start with the settings given."),
@@ -113,6 +120,12 @@ VERBS: Final = (
         f"{_CLI}.directory.group:directory",
         "Keep a directory of the relay network: init, admit, sign, serve.",
         _DIRECTORY,
+    ),
+    Verb(
+        "ledger",
+        f"{_CLI}.ledger.group:ledger",
+        "Credit of the relay network: balance, credit, redeem, statement, resolve.",
+        _LEDGER,
     ),
     Verb("config", f"{_CLI}.config:config", "The settings: show, check.", _CONFIG),
     Verb("doctor", f"{_CLI}.doctor:doctor", "Check this machine and say what to do."),

@@ -1,0 +1,1 @@
+"""``relaydesk ledger``: credit of the relay network."""
