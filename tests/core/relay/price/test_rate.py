@@ -71,7 +71,7 @@ def test_nothing_is_lost_on_the_way(usd: Decimal) -> None:
 
 @pytest.mark.long
 @settings(max_examples=10_000)
-@given(st.text(max_size=20) | st.floats() | st.from_regex(r"[-+]?[0-9]{0,4}\.?[0-9]{0,4}(e-?[0-9]{1,9})?"))
+@given(st.text("0123456789.-+eE_xNa ", max_size=14) | st.text(max_size=9) | st.floats())
 def test_ten_thousand_prices(said: float | str) -> None:
     try:
         usd = parse_usd(said)
