@@ -2,13 +2,18 @@
 
 Whoever carries the stream can drop, repeat, reorder or alter events. Content opens only at its own index,
 so each of these is a `Violation`; a lost end shows in a missing receipt or ``[DONE]``.
+
+The wire binds a receipt's frame as it binds content, so a carrier may rename one to the other: a receipt so
+taken for content is missed at the end, and content taken for a receipt is none. Nothing behind a terminal
+chunk should be shown as an answer.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from relaydesk.core.errors import PeerError
 from relaydesk.core.gateway.sse import DONE, Event, SseParser
@@ -26,31 +31,36 @@ Broken = Literal["altered", "order", "unsealed", "too_large", "cut"]
 _U64 = struct.Struct(">Q").pack
 
 
-class Content(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Content:
     """One chunk of the answer: what would stand behind ``data:`` in a plain stream."""
 
     data: bytes
 
 
-class SettleGroup(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SettleGroup:
     """What the settlement needs, unread."""
 
     data: bytes
 
 
-class ReceiptFrame(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReceiptFrame:
     """The receipt's JSON, unread."""
 
     data: bytes
 
 
-class Done(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Done:
     """``[DONE]``. Without a receipt before it the tail was cut off, or there is none."""
 
     receipt: bool
 
 
-class Violation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Violation:
     """The stream broke a rule; it yields nothing after this.
 
     ``altered``: an event does not open at its place. ``order``: content or a second of its kind within the

@@ -63,7 +63,9 @@ def test_one_header_is_not_the_other() -> None:
 
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_mutated_bytes(count: int) -> None:
-    good = seal_receipt(AT, b"receipt", NONCE)
+    # Of a length that needs no padding, whose last bits would say nothing.
+    good = seal_receipt(AT, b"taken", NONCE)
+    assert not good.endswith("=")
     for data in mutants(good.encode(), count):
         value = data.decode("latin-1")
-        assert (open_receipt(AT, value) == b"receipt") == (value == good)
+        assert open_receipt(AT, value) == (b"taken" if value == good else None)
