@@ -102,7 +102,7 @@ def issue_document(
         version,
         issued_at,
         expires_at,
-        [_Operator(each.owner, each.status, each.name) for each in operators],
+        [_Operator(each.owner, each.status, str(each.name)) for each in operators],
         [each.envelope for each in records],
         name,
     )
