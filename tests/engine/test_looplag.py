@@ -65,3 +65,29 @@ async def test_percentiles(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_one_stall_is_forgotten_after_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     lag = await _sampled(monkeypatch, [500.0] + [2.0] * module.WINDOW)
     assert lag == Lag(2.0, 2.0, 2.0)
+
+
+async def test_the_worst_stall_since_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    gauge = LoopLag(clock)
+    assert gauge.worst_since(0.0) == 0.0
+    left = [40.0, 5.0, 20.0, 1.0]
+    moments = []
+
+    async def overslept(seconds: float) -> None:
+        moments.append(clock.mono())
+        if not left:
+            clock.advance(seconds + 0.3)
+            raise asyncio.CancelledError
+        clock.advance(seconds + left.pop(0) / 1000)
+
+    monkeypatch.setattr(module.asyncio, "sleep", overslept)
+    with contextlib.suppress(asyncio.CancelledError):
+        await gauge.run()
+    monkeypatch.undo()
+    # The last sleep has not ended by the gauge's account: its 300 ms are a stall that still lasts.
+    assert gauge.worst_since(clock.mono()) == pytest.approx(300)
+    gauge._due = clock.mono()
+    assert gauge.worst_since(moments[0]) == pytest.approx(40)
+    assert gauge.worst_since(moments[2]) == pytest.approx(20)
+    assert gauge.worst_since(clock.mono()) == 0.0

@@ -63,9 +63,10 @@ class LabNetwork:
         self.alerts = AlertBoard(self.clock, self.bus)
         self.slept: list[float] = []
         self.nodes = [LabNode(at + 1, wall_ms=self.clock.wall_ms, **fields) for at in range(count)]
-        self.asker = self._asker()
+        self.asker = self.make_asker()
 
-    def _asker(self, self_ref: NodeRef | None = None) -> Asker:
+    def make_asker(self, self_ref: NodeRef | None = None) -> Asker:
+        """An asker of this network that has learnt nothing yet."""
         self.outbound = Outbound(SystemClock(), allow_private=lambda: True, tls=ssl.create_default_context)
         return Asker(
             self.directory,

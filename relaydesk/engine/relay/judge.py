@@ -92,10 +92,7 @@ class Judge:
 
     def judge(self, ask: Ask, relay: NodeRef, attempt: int, seen: Seen) -> Judged:
         """Record an attempt that ended, and charge whom it charges by itself."""
-        verdict = self._verdict(ask, relay, seen)
-        kind = credit_of(verdict, seen.status, seen.code, connected=seen.connected, aborted=seen.aborted)
-        if kind == "success" and seen.code.startswith(_RELAY_CODES):
-            kind = None
+        verdict, kind = self._verdict(ask, relay, seen)
         hop = HopView(
             id="hop_" + self._rng.token_bytes(8).hex(),
             at_ms=seen.at_ms,
@@ -152,13 +149,21 @@ class Judge:
         self._reputations.details(judged.relay, is_stale=stale, seen=_observation(judged))
         self._bus.publish(RelaysChanged())
 
-    def _verdict(self, ask: Ask, relay: NodeRef, seen: Seen) -> Verdict:
+    def _verdict(self, ask: Ask, relay: NodeRef, seen: Seen) -> tuple[Verdict, Credit | None]:
         if seen.foreign:
-            return Verdict(True, "unknown", "unattributed")
+            return Verdict(True, "unknown", "unattributed"), None
         evidence = Evidence(True, seen.marker, self._peers.marks_hops(relay), seen.aborted)
-        if ask.purpose == "probe":
-            return probe_blame(seen.status, seen.code, evidence)
-        return narrow(classify(seen.status, seen.code), seen.status, evidence)
+        verdict = narrow(classify(seen.status, seen.code), seen.status, evidence)
+        kind = credit_of(verdict, seen.status, seen.code, connected=seen.connected, aborted=seen.aborted)
+        if kind == "success" and seen.code.startswith(_RELAY_CODES):
+            kind = None
+        if ask.purpose != "probe":
+            return verdict, kind
+        found = probe_blame(seen.status, seen.code, evidence)
+        if found.attribution == "relay" != verdict.attribution:
+            # Only a reason to ask through another (wire §2.4): an answer with a code charges nobody.
+            return Verdict(True, "relay", found.rule), None
+        return found, kind
 
     def _charge(self, judged: Judged, charged: Charged, rule: str) -> None:
         judged.hop = replace(judged.hop, charged=charged, rule=rule, why=safe_text(RULES[rule]))

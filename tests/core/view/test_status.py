@@ -6,6 +6,7 @@ from typing import Any
 from relaydesk.core.codec import encode, fault_view
 from relaydesk.core.errors import Fault
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.network import RelaysView, RelayView
 from relaydesk.core.view.node_view import SECTIONS, NodeView, Update, WorkersView, loading_view
 from relaydesk.core.view.sections import (
     Alert,
@@ -79,6 +80,24 @@ def test_document_of_a_running_node() -> None:
     assert document["members"] == document["relays"] == []
     assert document["health"]["in_flight"] == 2
     assert document["incomplete"] == ["requests", "keys", "log", "jobs", "network", "relays", "hops"]
+
+
+def test_relays_in_short() -> None:
+    relay = RelayView(
+        "1:1",
+        "O",
+        safe_text("https://n.example"),
+        "eligible",
+        tier="demoted",
+        faults=3,
+        rtt_ms=12.5,
+        share=0.2,
+    )
+    document = status_document(_view().replaced(Update(seq=2, relays=_ready(RelaysView((relay,))))), START)
+    (found,) = document["relays"]
+    assert (found["ref"], found["tier"], found["faults"], found["fault_limit"]) == ("1:1", "demoted", 3, 3)
+    assert (found["rtt_ms"], found["share"], found["url"]) == (12.5, 0.2, "https://n.example")
+    assert not {"evidence", "history"} & set(found)
 
 
 def test_document_before_anything_is_known() -> None:

@@ -86,7 +86,10 @@ async def test_only_a_probe_looks_at_the_marker_before_the_code() -> None:
         hops = await lab.asker.probe_all()
         bad = [hop for hop in hops if hop.relay == "2:1"]
         assert bad
-        assert {hop.rule for hop in bad} == {"probe_unmarked_front_door"}
+        assert {(hop.rule, hop.charged) for hop in bad} == {("probe_unmarked_front_door", "nobody")}
+        # It only asks through another then, and no target is blamed for it.
+        assert all(hop.retryable for hop in bad)
+        assert lab.relay(2).faults == 0
         assert lab.relay(1).why == ""
 
 
@@ -195,7 +198,7 @@ async def test_the_service_probes_newly_listed_nodes_soon(monkeypatch: pytest.Mo
 
         async def until_probed(number: int) -> None:
             async with asyncio.timeout(5):
-                while not lab.asker.peers.version(NodeRef(number, 1)) == "9.10":
+                while lab.asker.peers.version(NodeRef(number, 1)) != "9.10":
                     changed.clear()
                     await changed.wait()
 
