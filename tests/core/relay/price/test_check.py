@@ -81,6 +81,12 @@ def test_each_lie_has_its_rule(changes: dict[str, int], rule: str, field: str) -
     assert broken(priced(**changes)) == (rule, field)
 
 
+def test_free_cached_reads_stay_free() -> None:
+    free = Advertised(Rates(2_000_000, 4_000_000, 0))
+    assert broken(priced(cache_read_rate=1), free) == ("cache_read_bound", "cache_read_rate")
+    assert check(priced(cache_read_rate=0), free) is None
+
+
 @pytest.mark.parametrize(
     "changes",
     [
