@@ -48,8 +48,19 @@ def test_the_class_of_a_tool(tool: Any, name: str, tool_class: str, grows: bool)
 
 @pytest.mark.parametrize(
     "kind",
-    "function tool custom local_shell apply_patch computer computer_use_preview bash_20250124 text_editor"
-    " str_replace_editor str_replace_based_edit_tool".split(),
+    [
+        "function",
+        "tool",
+        "custom",
+        "local_shell",
+        "apply_patch",
+        "computer",
+        "computer_use_preview",
+        "bash_20250124",
+        "text_editor",
+        "str_replace_editor",
+        "str_replace_based_edit_tool",
+    ],
 )
 def test_what_the_caller_runs_grows_nothing(kind: str) -> None:
     assert not grows_while_served(body({"type": kind}))
