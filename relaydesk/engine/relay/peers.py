@@ -116,8 +116,7 @@ class Peers:
 
     def marks_hops(self, ref: NodeRef) -> bool:
         """Whether a relay itself advertised a version that promises the marker (wire §2.2)."""
-        peer = self._peers.get(ref)
-        return peer is not None and peer.probed and marks_hops(peer.version)
+        return marks_hops(self.version(ref))
 
     def check(self, ref: NodeRef, body: bytes) -> str:
         """Take details that came back through a relay; why they are not that node's, empty where they are.

@@ -63,6 +63,8 @@ ROWS = [
     (html(522), True, True, "unmarked_front_door", "relay", True),
     (_NO_CODE, True, True, "unmarked_front_door", "relay", True),
     (Canned(502, b'{"error":{"code":"unt', does="cut"), True, True, "unmarked_front_door", "relay", True),
+    # A code is one only where the body is whole.
+    (replace(coded(503, "relay_busy"), does="cut"), True, True, "unmarked_front_door", "relay", True),
     # A relay below 9.1 is never charged for a marker it did not promise.
     (html(502), False, True, "unattributed", "unknown", False),
     (html(429), False, True, "unattributed", "unknown", False),
@@ -333,8 +335,10 @@ async def test_what_was_paid_for_never_goes_out_twice() -> None:
     """Also not where a connection that rested turns out to be closed."""
     async with LabNetwork(2) as lab:
         relay = lab.nodes[1]
+        relay.as_relay = [coded(429, "no_capacity")]
         async with await lab.asker.send(lab.ask(TARGET)) as answered:
             await answered.read(1000)
+        assert lab.outbound.resting == 1
         relay.always_relay = CLOSE
         with pytest.raises(NotReachedError) as caught:
             await lab.asker.send_once(lab.ask(TARGET, body=b"paid"))
