@@ -93,7 +93,7 @@ class ResponseParser:
             return len(data)
         if self._step == "head":
             return self._head(data, at)
-        return self._chunk_line(data, at)
+        return self._chunk_line(data, at, out)
 
     def _head(self, data: bytes, at: int) -> int:
         end = data.find(b"\r\n\r\n", at)
@@ -135,7 +135,7 @@ class ResponseParser:
         else:
             self._step = "eof"
 
-    def _chunk_line(self, data: bytes, at: int) -> int:
+    def _chunk_line(self, data: bytes, at: int, out: list[bytes]) -> int:
         end = data.find(b"\r\n", at)
         if end < 0:
             if len(data) - at > _SIZE_LINE_LIMIT:
@@ -154,5 +154,9 @@ class ResponseParser:
             if not match:
                 raise self._broken("a malformed chunk size")
             self._left = int(match[1], 16)
+            after = end + 2 + self._left
+            if self._left and data[after : after + 2] == b"\r\n":  # the whole chunk is here
+                out.append(data[end + 2 : after])
+                return after + 2
             self._step = "chunk" if self._left else "trailer"
         return end + 2

@@ -29,8 +29,13 @@ class Connection(asyncio.Protocol):
         self.closed = False
         self.on_idle_end: Callable[[Connection], None] | None = None
         self.rests_since = 0.0
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._pieces: deque[bytes] = deque()
+        # Where the body goes at once, and whether it takes more; None while it is fetched piece by piece.
+        self._sink: Callable[[bytes], bool] | None = None
+        self._sink_full = False
+        self._silence_s = 0.0
         self._held = 0
         self._reading = True
         self._full: asyncio.Future[None] | None = None
@@ -46,6 +51,9 @@ class Connection(asyncio.Protocol):
         # uvloop's transports have the methods but are no subclass.
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
+        # TLS has a buffer of its own, which would hold four times as much.
+        if (limit_tls := getattr(transport, "set_read_buffer_limits", None)) is not None:
+            limit_tls(HIGH_WATER, LOW_WATER)
 
     def data_received(self, data: bytes) -> None:
         if self.on_idle_end is not None:
@@ -59,12 +67,19 @@ class Connection(asyncio.Protocol):
         except UnreachableError as error:
             self.fail(error)
             return
-        if body:
+        if body and self._sink is not None:
+            self._deadline = self._loop.time() + self._silence_s
+            if self._sink(body):
+                if self.response.done:
+                    self._wake()
+                return
+            self._sink, self._sink_full = None, True
+            self._pause()
+        elif body:
             self._pieces.append(body)
             self._held += len(body)
-            if self._held > HIGH_WATER and self._reading and self._transport is not None:
-                self._reading = False
-                self._transport.pause_reading()
+            if self._held > HIGH_WATER:
+                self._pause()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -83,7 +98,7 @@ class Connection(asyncio.Protocol):
             self.on_idle_end(self)
 
     def pause_writing(self) -> None:
-        self._full = asyncio.get_running_loop().create_future()
+        self._full = self._loop.create_future()
 
     def resume_writing(self) -> None:
         if self._full is not None and not self._full.done():
@@ -133,6 +148,28 @@ class Connection(asyncio.Protocol):
             await self._wait(timeout_s, "nothing more")
         return self._take()
 
+    async def flow(self, sink: Callable[[bytes], bool], silence_s: float) -> bool:
+        """Give the body to ``sink`` the moment it comes, without a task in between: true once it has ended.
+
+        False where ``sink`` returned false, which means that it takes no more for now: nothing is read until
+        the next call. Raises `UnreachableError`.
+        """
+        self._sink_full = False
+        if self._pieces and not sink(self._take()):
+            return False
+        self._resume()
+        self._sink, self._silence_s = sink, silence_s
+        try:
+            while not self.response.done:
+                if self._sink_full:
+                    return False
+                if self._error is not None:
+                    raise self._error
+                await self._wait(silence_s, "nothing more")
+        finally:
+            self._sink = None
+        return not self._sink_full
+
     def complete(self, limit: int) -> bytes | None:
         """What nobody has taken, where no more comes and it is at most ``limit`` bytes; else None."""
         if not self.response.done or self._held > limit:
@@ -143,11 +180,19 @@ class Connection(asyncio.Protocol):
         piece = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._held = 0
+        self._resume()
+        return piece
+
+    def _pause(self) -> None:
+        if self._reading and self._transport is not None and not self.closed:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
         if not self._reading and self._transport is not None:
             self._reading = True
             if not self.closed:
                 self._transport.resume_reading()
-        return piece
 
     def fail(self, error: UnreachableError) -> None:
         """End it for this reason."""
@@ -168,13 +213,12 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     async def _wait(self, timeout_s: float, lacking: str) -> None:
-        loop = asyncio.get_running_loop()
-        waiter = self._waiter = loop.create_future()
-        deadline = loop.time() + timeout_s
+        waiter = self._waiter = self._loop.create_future()
+        deadline = self._loop.time() + timeout_s
         self._deadline, self._patience = deadline, f"{lacking} for {timeout_s:g} s"
         if self._timer is None or self._timer.when() > deadline:
             self._stop_timer()
-            self._timer = loop.call_at(deadline, self._look)
+            self._timer = self._loop.call_at(deadline, self._look)
         try:
             await waiter
         finally:
@@ -182,12 +226,11 @@ class Connection(asyncio.Protocol):
 
     def _look(self) -> None:
         """One timer serves every wait of a connection: a piece comes every few milliseconds."""
-        loop = asyncio.get_running_loop()
         self._timer = None
         if self._waiter is None:
             return
-        if self._deadline > loop.time():
-            self._timer = loop.call_at(self._deadline, self._look)
+        if self._deadline > self._loop.time():
+            self._timer = self._loop.call_at(self._deadline, self._look)
         else:
             self.fail(UnreachableError("timeout", self._patience))
 

@@ -102,6 +102,19 @@ class Reply:
             self._finish()
         return piece
 
+    async def flow(self, sink: Callable[[bytes], bool]) -> bool:
+        """Give the body to ``sink`` the moment it comes: true once it has ended.
+
+        False where ``sink`` returned false, which means that it takes no more for now: call again when it
+        does. Raises `UnreachableError`.
+        """
+        if self._connection is None:
+            return True
+        ended = await self._connection.flow(sink, self._silence_s)
+        if ended:
+            self._finish()
+        return ended
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes. Raises `UnreachableError` where it breaks off."""
         while piece := await self.next_chunk():

@@ -21,6 +21,8 @@ from relaydesk.surfaces.network.asked import NOTHING, Asked, Headers, place_of
 from relaydesk.surfaces.network.errors import error_response
 from relaydesk.surfaces.network.state import Handler, Limits
 
+# Bytes that wait for a client before whoever sends to it has to wait.
+HIGH_WATER: Final = 64 * 1024
 _log: Final = logging.getLogger(__name__)
 
 # Longer than what proxies commonly keep a connection open for; a head has to be whole by then as well.
@@ -86,6 +88,9 @@ class _Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        if self.transport is not None:
+            # TLS would hold eight times as much for a client that takes nothing.
+            self.transport.set_write_buffer_limits(HIGH_WATER)
         if len(self._server.connections) > self._server.limits.connections:
             self.force_close()
 

@@ -1,0 +1,40 @@
+"""The network listener of a node: its routes out of the node's parts."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from relaydesk.config.model import Settings
+from relaydesk.core.access.proxies import networks_of
+from relaydesk.core.ports import Clock
+from relaydesk.engine.relay.service import NetworkService
+from relaydesk.surfaces.network.app import make_network_app
+from relaydesk.surfaces.network.details import details
+from relaydesk.surfaces.network.directory import directory_routes
+from relaydesk.surfaces.network.models import list_models, show_model
+from relaydesk.surfaces.network.reserve import reserve
+from relaydesk.surfaces.network.server import NetworkServer
+from relaydesk.surfaces.network.state import Network, Route
+
+
+def network_listener(service: NetworkService, settings: Settings, clock: Clock) -> NetworkServer:
+    """The server of a network that is up. To be made inside a running loop."""
+    parts = service.parts
+    assert parts is not None
+    routes = [
+        Route("GET", "/v1/zs/details", details(parts.own)),
+        Route("GET", "/v1/models", list_models(parts.own)),
+        Route("GET", "/v1/models/{id}", show_model(parts.own)),
+        Route("POST", "/v1/zs/reserve", reserve()),
+        *(directory_routes(parts.keeper) if parts.keeper is not None else ()),
+    ]
+    return make_network_app(
+        Network(
+            forwarder=parts.forwarder,
+            clock=clock,
+            routes=routes,
+            draining=service.draining,
+            prefix=urlsplit(settings.public_url).path.rstrip("/"),
+            proxies=networks_of(settings.trusted_proxies),
+        )
+    )
