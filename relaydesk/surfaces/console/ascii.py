@@ -17,7 +17,7 @@ from textual.filter import LineFilter
 # Twins of equal width, so that nothing moves.
 _TWINS: Final = str.maketrans(
     {
-        **dict(zip("●◐▲✗○◌◆◇", "*~!x-.oo", strict=True)),
+        **dict(zip("●◐▲✗✓○◌◆◇", "*~!xv-.oo", strict=True)),
         **dict(zip("·–—…→←↑↓▸▾▴×≤≥≈±", "---~><^v>v^x<>~~", strict=True)),
         **dict.fromkeys("│┃║▏▎▍▌▐▕┆┊", "|"),
         **dict.fromkeys("─━═▔▁┄┈╌", "-"),

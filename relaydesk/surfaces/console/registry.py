@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from relaydesk.surfaces.console.action import Action
 from relaydesk.surfaces.console.panes.audit.actions import ACTIONS as AUDIT
+from relaydesk.surfaces.console.panes.hops.actions import ACTIONS as HOPS
 from relaydesk.surfaces.console.panes.keys.actions import ACTIONS as KEYS
 from relaydesk.surfaces.console.panes.log.actions import ACTIONS as LOG
 from relaydesk.surfaces.console.panes.models.actions import ACTIONS as MODELS
 from relaydesk.surfaces.console.panes.overview.actions import ACTIONS as OVERVIEW
+from relaydesk.surfaces.console.panes.relays.actions import ACTIONS as RELAYS
 from relaydesk.surfaces.console.panes.requests.actions import ACTIONS as REQUESTS
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class PaneSpec:
         return pane
 
 
-_ALL: Final = ("models", "workers", "requests", "health", "meta", "alerts", "jobs")
+_ALL: Final = ("models", "workers", "requests", "health", "meta", "alerts", "jobs", "network", "relays")
 PANES: Final = (
     PaneSpec("overview", 1, "Overview", _ALL, "OverviewPane", OVERVIEW, "relaydesk status"),
     PaneSpec("models", 2, "Models", ("models", "jobs"), "ModelsPane", MODELS, "relaydesk model list"),
@@ -49,6 +51,8 @@ PANES: Final = (
     PaneSpec("keys", 4, "Keys and quotas", ("keys", "meta"), "KeysPane", KEYS, "relaydesk key list"),
     PaneSpec("log", 5, "Log", ("log",), "LogPane", LOG, "journalctl -u relaydesk"),
     PaneSpec("audit", 6, "Audit", ("meta",), "AuditPane", AUDIT, "relaydesk audit tail"),
+    PaneSpec("relays", 7, "Relays", ("relays", "network"), "RelaysPane", RELAYS, "relaydesk relays"),
+    PaneSpec("hops", 8, "Hops", ("hops", "network"), "HopsPane", HOPS, "relaydesk relays probe"),
 )
 
 

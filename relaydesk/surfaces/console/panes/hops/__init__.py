@@ -1,0 +1,1 @@
+"""What was asked through relays lately, and who was charged for what failed."""

@@ -1,0 +1,1 @@
+"""The nodes of the relay network, and this one among them."""
