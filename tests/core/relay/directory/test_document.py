@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from relaydesk.core.relay.directory.document import (
@@ -24,6 +24,7 @@ from relaydesk.core.relay.directory.record import read_record
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.text import safe_text
 from tests.support.directory_world import ANN, BOB, DAY, EVE, KEEPER, NOW, OTHER, document, record
+from tests.support.mutants import survives
 from tests.support.mutate import mutated
 
 
@@ -219,11 +220,19 @@ def test_a_changed_payload_is_taken_or_refused(payload: Any) -> None:
     check_mutated(payload)
 
 
+def read_signed(data: bytes) -> None:
+    open_document(json.dumps(KEEPER.seal("directory", data)).encode(), KEEPER.address, NOW)
+
+
+def test_mutated_payloads_and_documents() -> None:
+    survives(read_signed, Refused, json.dumps(PAYLOAD).encode(), 400)
+    survives(lambda data: open_document(data, KEEPER.address, NOW), Refused, document(), 2000)
+
+
 @pytest.mark.long
-@settings(max_examples=10_000, deadline=None)
-@given(mutated(PAYLOAD))
-def test_ten_thousand_changed_payloads(payload: Any) -> None:
-    check_mutated(payload)
+def test_ten_thousand_mutated_payloads_and_documents() -> None:
+    survives(read_signed, Refused, json.dumps(PAYLOAD).encode(), 10_000)
+    survives(lambda data: open_document(data, KEEPER.address, NOW), Refused, document(), 10_000)
 
 
 @given(st.binary(max_size=200) | st.just(document()).flatmap(

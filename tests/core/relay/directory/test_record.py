@@ -5,12 +5,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from relaydesk.core.relay.directory.certificate import read_certificate
 from relaydesk.core.relay.directory.record import MAX_BYTES, Rank, issue_record, read_record
 from relaydesk.core.relay.directory.refusal import Refused
 from tests.support.directory_world import ANN, BOB, DAY, EVE, NOW, certificate, node_key, record
+from tests.support.mutants import survives
 from tests.support.mutate import mutated
 
 
@@ -120,8 +121,16 @@ def test_a_changed_record_is_taken_or_refused(payload: Any) -> None:
     check_mutated(payload)
 
 
+def read_signed(data: bytes) -> None:
+    read(node_key(ANN).seal("record", data))
+
+
+def test_mutated_payloads_and_records() -> None:
+    survives(read_signed, Refused, json.dumps(PAYLOAD).encode(), 400)
+    survives(lambda data: read_record(data, NOW), Refused, json.dumps(record(ANN)).encode(), 2000)
+
+
 @pytest.mark.long
-@settings(max_examples=10_000, deadline=None)
-@given(mutated(PAYLOAD))
-def test_ten_thousand_changed_records(payload: Any) -> None:
-    check_mutated(payload)
+def test_ten_thousand_mutated_payloads_and_records() -> None:
+    survives(read_signed, Refused, json.dumps(PAYLOAD).encode(), 10_000)
+    survives(lambda data: read_record(data, NOW), Refused, json.dumps(record(ANN)).encode(), 10_000)
