@@ -17,8 +17,6 @@ T = TypeVar("T", bound=msgspec.Struct)
 # Foreign text is cut to this; what is longer than a name has no place in these documents.
 TEXT_LIMIT: Final = 256
 
-_NULL: Final = b"null"
-
 
 class Lenient(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of what is read field by field. A field without a default is always written.
@@ -80,7 +78,7 @@ def read_fields(kind: type[T], found: dict[str, msgspec.Raw], skip: frozenset[st
     values: dict[str, Any] = dict(getattr(kind, "__fallback__", {}))
     for key, name, wanted, record in _plan(kind):
         raw = found.get(key)
-        if raw is None or name in skip or bytes(raw) == _NULL:
+        if raw is None or name in skip:
             continue
         if record is None:
             value = read(wanted, raw)

@@ -8,7 +8,7 @@ import msgspec
 
 from relaydesk.core.relay.records.canonical import RecordError, b64, decode_record, unb64
 from relaydesk.core.relay.sealed.aad import body_aad
-from relaydesk.core.relay.sealed.box import NONCE_SIZE, Exchange, seal, unseal
+from relaydesk.core.relay.sealed.box import Exchange, seal, unseal
 from relaydesk.core.relay.sealed.envelope import SealedError
 
 MEDIA_TYPE: Final = "application/vnd.zs+json"
@@ -35,7 +35,7 @@ def open_body(exchange: Exchange, body: bytes, limit: int) -> bytes:
         raise SealedError("the answer is too large")
     try:
         found = decode_record(_DECODER, body, "the answer")
-        nonce = unb64(found.nonce, "the nonce", NONCE_SIZE)
+        nonce = unb64(found.nonce, "the nonce")
         ciphertext = unb64(found.ciphertext, "the ciphertext")
     except RecordError as error:
         raise SealedError(str(error)) from None

@@ -76,6 +76,8 @@ def test_verify_never_raises(signature: bytes, public: bytes, data: bytes) -> No
 @given(st.integers(0, 511))
 def test_one_bit_breaks_a_signature(bit: int) -> None:
     good = bytearray(OTHER.sign(hashlib.sha256(b"x").digest()))
+    for public in (b"", PUBLIC[:-1], PUBLIC + b"\0"):
+        assert not verify(public, b"x", bytes(good))
     assert verify_text(PUBLIC, b"x", base64.b64encode(good).decode())
     good[bit // 8] ^= 1 << bit % 8
     assert not verify_text(PUBLIC, b"x", base64.b64encode(good).decode())

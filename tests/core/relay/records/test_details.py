@@ -168,10 +168,10 @@ def test_a_version_is_kept_as_it_stands(said: object, read: str) -> None:
 
 def test_text_of_a_peer_is_safe_and_ids_are_not_cleaned() -> None:
     ids = ["ok", "ok", "a\x1b[2J", " a", "b\u202e", "", "c" * 257]
-    models = [{"id": name, "tags": ["x\x1b[31m"]} for name in ids]
+    models = [{"id": name, "tags": ["x\x1b[31m"], "context_window": at} for at, name in enumerate(ids)]
     found = decode_details(document(models=models, version="1\x1b[2J2", oracle_source="o\u202e"))
     assert [model.id for model in found.models] == ["ok"]
-    assert found.models[0].tags == ("x[31m",)
+    assert found.models[0].tags == ("x[31m",) and found.models[0].context_window == 0
     assert (found.version, found.oracle_source) == ("1[2J2", "o")
 
 

@@ -57,6 +57,9 @@ def test_what_is_read(body: bytes) -> None:
         frame(SAID).replace(b"zsrq", b"zsrQ", 1),
         frame(SAID).replace(b"\x01", b"\x02", 1),
         b"zsrq\x01\0\0\0\x03{}",
+        frame(json.dumps(SAID).encode(), b"").replace(
+            bytes([len(json.dumps(SAID))]), bytes([len(json.dumps(SAID)) + 1]), 1
+        ),
         b"zsrq\x01\xff\xff\xff\xff" + json.dumps(SAID).encode(),
         frame(json.dumps(SAID).encode().ljust(65537)),
         frame(b"[]"),

@@ -95,6 +95,7 @@ def test_a_cut_chunk_ends_only_where_the_member_stands_whole() -> None:
         (b'{"error":[1, {"a": 2}]}', '[1,{"a":2}]'),
         (b'{"error":{"message": 3, "code": 1.50}}', '{"message":3,"code":1.50}'),
         (b'{"error":false}', "false"),
+        (b'{"error":{"code":"x"},"message":"not it"}', '{"code":"x"}'),
         (b'{"type":"error"}', "error"),
         (b'{"type":"error","message":"m","choices":[]}', "m"),
         (b'{"type":"error","error":{"message":"deep"}}', "deep"),
