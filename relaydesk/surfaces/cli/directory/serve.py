@@ -59,7 +59,7 @@ async def _main(
     await keeper.open()
     app = web.Application(client_max_size=64 * 1024)
     add_directory_routes(app, keeper)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0, auto_decompress=False)
     await runner.setup()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
