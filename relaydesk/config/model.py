@@ -51,6 +51,12 @@ def row(kind: Kind[T], default: str, help: str, *, secret: bool = False, reload:
     return declared  # type: ignore[no-any-return]  # dataclasses take a Field where a default stands
 
 
+def _source(text: str) -> str:
+    from relaydesk.core.relay.directory.source import parse_source  # slow to load, and rarely needed
+
+    return str(parse_source(text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The values a node runs with. A path of None means the usual place (`relaydesk.config.paths`)."""
@@ -191,6 +197,18 @@ class Settings:
         "",
         "Where the world reaches the network listener, such as https://node.example.org; it may have a path.",
     )
+    directories: tuple[str, ...] = row(
+        kinds.items(
+            _source,
+            "items ADDRESS@https://HOST[/PATH] or ADDRESS@/absolute/file with commas between them",
+            "DIRECTORIES",
+        ),
+        "",
+        "Directories of the network to believe, each by its key's address and where it is read.",
+    )
+    directory_interval: float = row(
+        kinds.duration("1s", "1h"), "5m", "Longest time between looks at a directory.", reload=True
+    )
     allow_private: str = row(
         kinds.choice("off", "on"),
         "off",
@@ -204,15 +222,26 @@ class Settings:
         "",
         "Engine slots that the network may hold at once; usually half, and never the last one.",
     )
-    relay_circuits: int = row(kinds.integer(1, 65_536), "256", "Requests relayed for others at once.")
+    relay_circuits: int = row(
+        kinds.integer(1, 65_536), "256", "Requests relayed for others at once.", reload=True
+    )
     relay_per_minute: int = row(
-        kinds.integer(1, 1_000_000), "600", "Requests a minute that one address may have relayed."
+        kinds.integer(1, 1_000_000),
+        "600",
+        "Requests a minute that one address may have relayed.",
+        reload=True,
     )
     relay_monthly_gb: int = row(
-        kinds.integer(0, 1_000_000), "0", "GB relayed for others in a month (UTC); 0 means no limit."
+        kinds.integer(0, 1_000_000),
+        "0",
+        "GB relayed for others in a month (UTC); 0 means no limit.",
+        reload=True,
     )
     probe_interval: float = row(
-        kinds.duration("10s", "1h"), "2m", "Time between background probes of the network's nodes."
+        kinds.duration("1s", "1h"),
+        "2m",
+        "Time between background probes of the network's nodes.",
+        reload=True,
     )
     log_level: str = row(
         kinds.choice("debug", "info", "warning", "error"),

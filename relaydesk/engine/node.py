@@ -21,7 +21,7 @@ from relaydesk.core.gateway.models import find_model
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
-from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.sections import MetaView, Phase
 from relaydesk.engine.access.audit import HOST
 from relaydesk.engine.access.keys import Authenticator
@@ -47,7 +47,9 @@ from relaydesk.engine.pool.views import models_view, workers_view
 from relaydesk.engine.pool.watchdog import Watchdog
 from relaydesk.engine.projector import Projector
 from relaydesk.engine.pull.service import PullService
-from relaydesk.engine.supervisor import Supervisor
+from relaydesk.engine.relay.parts import Ground
+from relaydesk.engine.relay.service import NetworkService
+from relaydesk.engine.supervisor import Service, Supervisor
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.tls.acme.plan import acme_plan
 from relaydesk.engine.tls.service import TlsService, Topic
@@ -121,6 +123,7 @@ class Node:
         self._pulls = PullService(paths.models, clock, environ=environ)
         self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)
         self.pool = self._make_pool(metrics=metrics)
+        self.network = NetworkService(self._ground())
         self.gateway = Gateway(
             self.pool,
             self.journal,
@@ -142,6 +145,20 @@ class Node:
         )
         return Pool(self.registry, starter, settings.host_memory_mb, self._limits, self.clock, self.bus)
 
+    def _ground(self) -> Ground:
+        """What the relay network stands on."""
+        return Ground(
+            self.paths,
+            self._database,
+            self.clock,
+            self.rng,
+            self.lag,
+            self.bus,
+            self.alerts,
+            settings=lambda: self.loaded.settings,
+            draining=lambda: self.phase != "ready",
+        )
+
     def _sections(self) -> dict[str, Callable[[], Any]]:
         """What fronts see, by section."""
         return {
@@ -154,9 +171,10 @@ class Node:
             "log": self._book.view,
             "alerts": self.alerts.view,
             "jobs": self._jobs.view,
-            "network": NetworkView,
-            "relays": RelaysView,
-            "hops": HopsView,
+            "network": self.network.view,
+            "relays": self.network.relays_view,
+            "hops": self.network.hops_view,
+            "ledger": LedgerView,
         }
 
     @property
@@ -194,17 +212,14 @@ class Node:
         self._meta = meta
         await asyncio.to_thread(self._secrets.prepare)
         await self.access.open(settings.api_key, self._secrets)
-        if settings.tls_on:
+        door = await self.network.look_at_settings()
+        if settings.tls_on or door.tls:
             self.tls = self._make_tls()
             await asyncio.to_thread(self.tls.prepare)
-        if settings.socket is None and self.paths.socket.parent != self.paths.state:
-            await asyncio.to_thread(private_dir, self.paths.socket.parent, follow=False)
-        await asyncio.to_thread(private_dir, self.paths.workers.parent, follow=False)
-        await asyncio.to_thread(private_directory, self.paths.workers)
-        strays = await asyncio.to_thread(reap_strays, self.paths.workers)
-        if strays:
-            _log.warning("ended %d engine processes that a dead node had left", strays)
-        await self._pulls.sweep()
+        await self.network.open(
+            self._secrets, self.tls.server_context if self.tls is not None and door.tls else None
+        )
+        await self._clear_up()
         await self.registry.open()
         ModelCommands(
             self.pool,
@@ -216,13 +231,29 @@ class Node:
             self._environ,
         ).register(self.dispatcher)
         self.access.register(self.dispatcher)
+        self.network.register(self.dispatcher)
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:
             _log.warning("%s", warning)
-        for service in (self.watch_hub, self.lag, self.health, self.access.quotas, Watchdog(self.pool)):
+        for service in self._services():
             self.supervisor.add(service)
-        if self.tls is not None:
-            self.supervisor.add(_Certificates(self.tls))
+
+    def _services(self) -> tuple[Service, ...]:
+        tls = () if self.tls is None else (_Certificates(self.tls),)
+        own = (self.watch_hub, self.lag, self.health, self.access.quotas, Watchdog(self.pool))
+        return (*own, *self.network.services(), *tls)
+
+    async def _clear_up(self) -> None:
+        """Make the directories, and end what a dead node left. Raises `EnvError`."""
+        settings = self.loaded.settings
+        if settings.socket is None and self.paths.socket.parent != self.paths.state:
+            await asyncio.to_thread(private_dir, self.paths.socket.parent, follow=False)
+        await asyncio.to_thread(private_dir, self.paths.workers.parent, follow=False)
+        await asyncio.to_thread(private_directory, self.paths.workers)
+        strays = await asyncio.to_thread(reap_strays, self.paths.workers)
+        if strays:
+            _log.warning("ended %d engine processes that a dead node had left", strays)
+        await self._pulls.sweep()
 
     async def claim_first_key(self) -> str:
         """The default key where nobody was ever shown it, else empty; from now on it counts as shown.
@@ -278,6 +309,7 @@ class Node:
         await self._jobs.close()
         await self._pulls.close()
         await self.pool.close()
+        await self.network.close()
         await self.access.close()
         await self._database.close()
         self._lock.release()
@@ -303,6 +335,7 @@ class Node:
             certificate=tls.certificate if tls is not None else "",
             ca_path=str(tls.ca_path) if tls is not None and tls.ca_path is not None else "",
             state_dir=str(self.paths.state),
+            operator=self.network.operator,
         )
 
     def _enter(self, phase: Phase) -> None:

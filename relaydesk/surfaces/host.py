@@ -28,7 +28,10 @@ from relaydesk.engine.sdnotify import SdNotify
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.tls.context import silence_undecodable_names
 from relaydesk.engine.tls.listener import Listener, serve_tls
+from relaydesk.engine.tls.service import TlsService
 from relaydesk.surfaces.control.server import ControlServer
+from relaydesk.surfaces.network.listener import network_listener
+from relaydesk.surfaces.network.server import NetworkServer
 from relaydesk.surfaces.public.app import make_app
 from relaydesk.surfaces.public.exposure import exposure_of
 from relaydesk.surfaces.public.sockets import bind
@@ -59,6 +62,7 @@ class Host:
         self._sd = SdNotify(environ, os.getpid())
         self._hurry = asyncio.Event()
         self._runner: web.AppRunner | None = None
+        self._network: NetworkServer | None = None
         self._listeners: list[Listener | asyncio.Server] = []
         self._control: ControlServer | None = None
 
@@ -72,14 +76,22 @@ class Host:
         keep_large_buffers_mapped()
         await node.take()
         # Before anything is made: a port that is in use must not cost a first start its key.
+        settings = node.loaded.settings
+        sockets: list[socket.socket] = []
+        network: list[socket.socket] = []
         try:
-            sockets = bind(node.loaded.settings.listen)
+            sockets = bind(settings.listen)
+            if settings.network == "on":
+                network = bind(settings.network_listen)
         except BaseException:
+            for sock in sockets:
+                sock.close()
             await node.close()
             raise
         try:
             await node.open()
             urls = await self._listen(sockets)
+            await self._listen_for_nodes(network)
             self._control = ControlServer(node.api, node.paths.socket, node.clock)
             await self._control.start()
             node.supervisor.add(self._sd)
@@ -102,7 +114,7 @@ class Host:
                     await asyncio.wait([services])
         finally:
             await self._close()
-            for sock in sockets:
+            for sock in (*sockets, *network):
                 sock.close()
 
     def stop(self) -> None:
@@ -158,18 +170,27 @@ class Host:
         await self._runner.setup()
         server = self._runner.server
         assert server is not None
-        scheme = "http" if node.tls is None else "https"
+        scheme = "https" if settings.tls_on else "http"
         named = tuple(f"https://{name}:{port}" for name in settings.tls_domain if not name.startswith("*"))
         urls = (*named, *_urls(scheme, settings.listen.host, port))
         for sock in sockets:
-            self._listeners.append(await self._serve(server, sock, urls[0]))
+            self._listeners.append(await _serve(server, sock, urls[0], node.tls if settings.tls_on else None))
         return urls
 
-    async def _serve(self, server: web.Server, sock: socket.socket, url: str) -> Listener | asyncio.Server:
-        tls = self.node.tls
-        if tls is None:
-            return await asyncio.get_running_loop().create_server(server, sock=sock)
-        return await serve_tls(server, sock, tls.server_context, lambda: tls.hint(url))
+    async def _listen_for_nodes(self, sockets: list[socket.socket]) -> None:
+        """Open the network listener, where the network is up (design §6)."""
+        node = self.node
+        parts = node.network.parts
+        if parts is None:
+            return
+        settings = node.loaded.settings
+        self._network = network_listener(node.network, settings, node.clock)
+        port = sockets[0].getsockname()[1]
+        tls = node.tls if node.network.door.tls else None
+        urls = _urls("http" if tls is None else "https", settings.network_listen.host, port)
+        for sock in sockets:
+            self._listeners.append(await _serve(self._network, sock, urls[0], tls))
+        node.network.listening = urls
 
     def _close_listeners(self) -> None:
         for listener in self._listeners:
@@ -179,9 +200,20 @@ class Host:
         self._close_listeners()
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._network is not None:
+            self._network.pre_shutdown()
+            await self._network.shutdown(_SHUTDOWN_S)
         if self._control is not None:
             await self._control.close()
         await self.node.close()
+
+
+async def _serve(
+    server: web.Server, sock: socket.socket, url: str, tls: TlsService | None
+) -> Listener | asyncio.Server:
+    if tls is None:
+        return await asyncio.get_running_loop().create_server(server, sock=sock)
+    return await serve_tls(server, sock, tls.server_context, lambda: tls.hint(url))
 
 
 def _urls(scheme: str, host: str, port: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from relaydesk.core.commands import Access, FitModel, LoadModel, Outcome, ShowDefaultKey
 from relaydesk.core.events import KeysChanged
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import (
@@ -78,6 +79,7 @@ class LiveNode:
                 "network": NetworkView,
                 "relays": RelaysView,
                 "hops": HopsView,
+                "ledger": LedgerView,
             },
         )
         self.hub = WatchHub(self.bus, projector)

@@ -11,8 +11,6 @@ import hashlib
 import re
 from typing import Final
 
-from cryptography.hazmat.primitives import hashes
-
 KEY_BYTES: Final = 32
 ADDRESS_CHARS: Final = 58
 _CHECKSUM_BYTES: Final = 4
@@ -51,7 +49,16 @@ def operator_id(owner_key: bytes) -> int:
 
 
 def _checksum(public_key: bytes) -> bytes:
-    # `hashlib` has SHA-512/256 only where the OpenSSL it was built with has it.
-    digest = hashes.Hash(hashes.SHA512_256())
-    digest.update(public_key)
-    return digest.finalize()[-_CHECKSUM_BYTES:]
+    return _sha512_256(public_key)[-_CHECKSUM_BYTES:]
+
+
+def _sha512_256(data: bytes) -> bytes:
+    try:
+        return hashlib.new("sha512_256", data).digest()
+    except ValueError:
+        # `hashlib` has it only where the OpenSSL it was built with does; this one is slow to load.
+        from cryptography.hazmat.primitives import hashes
+
+        digest = hashes.Hash(hashes.SHA512_256())
+        digest.update(data)
+        return digest.finalize()

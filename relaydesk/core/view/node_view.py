@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.sections import (
     AlertsView,
@@ -47,6 +48,7 @@ class Update(msgspec.Struct, frozen=True, omit_defaults=True):
     network: Section[NetworkView] | None = None
     relays: Section[RelaysView] | None = None
     hops: Section[HopsView] | None = None
+    ledger: Section[LedgerView] | None = None
 
 
 class NodeView(msgspec.Struct, frozen=True):
@@ -65,6 +67,7 @@ class NodeView(msgspec.Struct, frozen=True):
     network: Section[NetworkView]
     relays: Section[RelaysView]
     hops: Section[HopsView]
+    ledger: Section[LedgerView]
 
     def replaced(self, update: Update) -> NodeView:
         """This view with the update's sections in place of its own."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 from urllib.parse import urlsplit
 
 from relaydesk.config.model import Settings
-from relaydesk.core.access.proxies import networks_of
 from relaydesk.core.ports import Clock
 from relaydesk.engine.relay.service import NetworkService
 from relaydesk.surfaces.network.app import make_network_app
@@ -33,8 +33,8 @@ def network_listener(service: NetworkService, settings: Settings, clock: Clock) 
             forwarder=parts.forwarder,
             clock=clock,
             routes=routes,
-            draining=service.draining,
+            draining=service.ground.draining,
             prefix=urlsplit(settings.public_url).path.rstrip("/"),
-            proxies=networks_of(settings.trusted_proxies),
+            proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
         )
     )

@@ -49,7 +49,8 @@ class _State:
 class Sources:
     """Keeps the directories of ``RELAY_DIRECTORIES`` current and tells the `Book`.
 
-    `open` first: it takes what the disk has, as far as that is still valid. ``sleep`` is for tests.
+    `open` first: it takes what the disk has, as far as that is still valid. ``interval_s`` is asked for the
+    longest time between two looks; ``sleep`` is for tests.
     """
 
     name = "directories"
@@ -64,6 +65,7 @@ class Sources:
         alerts: AlertBoard,
         *,
         on_change: Callable[[], None],
+        interval_s: Callable[[], float] = lambda: REFRESH_S,
         sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
     ) -> None:
         self._states = [_State(each) for each in dict.fromkeys(sources)]
@@ -73,6 +75,7 @@ class Sources:
         self._clock = clock
         self._alerts = alerts
         self._on_change = on_change
+        self._interval_s = interval_s
         self._sleep = sleep
         self._floors: dict[str, Floor] = {}
         self._documents: dict[str, Document] = {}
@@ -156,12 +159,13 @@ class Sources:
     def _pause(self, state: _State) -> float:
         """Until the next look: at half of what is left of the document, or the back-off after failures."""
         document = self.document(state.source.key)
-        left = float(document.expires_at - self._now_s()) if document is not None else REFRESH_S
+        left = float(document.expires_at - self._now_s()) if document is not None else self._interval_s()
         if state.failures:
             back_off = FIRST_BACK_OFF_S * float(1 << (min(state.failures, 16) - 1))
             # Not past the end of what is held: it must not stay in use.
             return max(1.0, min(back_off, LONGEST_BACK_OFF_S, left))
-        return max(min(LEAST_S, left), min(REFRESH_S, left / 2))
+        longest = self._interval_s()
+        return max(min(LEAST_S, longest, left), min(longest, left / 2))
 
     async def _look(self, state: _State) -> None:
         key = state.source.key
