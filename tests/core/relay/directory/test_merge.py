@@ -81,6 +81,8 @@ def test_blocked_by_hand_outdoes_every_directory() -> None:
 def test_the_evicted_are_hidden_unless_trusted() -> None:
     both = (opened(), opened(OTHER, admits=(), evicts=(ANN,), records=[record(ANN)]))
     assert ANN.address not in [each.owner for each in merged(*both).entries]
+    # Nor does it take an id that another may have.
+    assert ANN.operator not in merged(*both).owners
     trusting = merged(*both, known=Known(trusted=frozenset({ANN.address})))
     assert entry(trusting, ANN).standing == "admitted"
 
