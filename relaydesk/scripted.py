@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -17,10 +17,15 @@ from relaydesk.core.codec import decode, encode, fault_view
 from relaydesk.core.commands import Access, Command, Outcome, name_of, read_only_fault
 from relaydesk.core.errors import Fault, LocalError
 from relaydesk.core.ports import Clock
+from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import SECTIONS, NodeView, Update
+from relaydesk.core.view.sections import Section
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.watch import QUEUE_LIMIT
 from relaydesk.node_api import WatchClosedError
+
+# Sections that recordings of before the relay network lack: a node of that time took no part in one.
+_LATER: Final[dict[str, Any]] = {"network": NetworkView(), "relays": RelaysView(), "hops": HopsView()}
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -43,6 +48,7 @@ def read_recording(lines: Iterable[bytes]) -> tuple[Frame, ...]:
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise _bad_line(number, str(error)) from None
         if not frames:
+            frame = msgspec.structs.replace(frame, update=_completed(frame.update))
             missing = [name for name in SECTIONS if getattr(frame.update, name) is None]
             if missing:
                 raise _bad_line(number, f"the first update lacks {', '.join(missing)}")
@@ -174,6 +180,18 @@ class ScriptedNode:
         for frame in self._frames[1:shown]:
             view = view.replaced(frame.update)
         return view
+
+
+def _completed(first: Update) -> Update:
+    """The first update with the sections that nodes did not have when it was written."""
+    absent = {name: value for name, value in _LATER.items() if getattr(first, name) is None}
+    # One that has some of them was written by a node that had them all.
+    if first.meta is None or len(absent) < len(_LATER):
+        return first
+    made: dict[str, Any] = {
+        name: Section("ready", first.meta.as_of_ms, value) for name, value in absent.items()
+    }
+    return msgspec.structs.replace(first, **made)
 
 
 def _bad_line(number: int, why: str) -> LocalError:

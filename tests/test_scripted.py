@@ -5,12 +5,14 @@ import io
 import json
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaydesk.core.codec import encode
 from relaydesk.core.errors import LocalError
+from relaydesk.core.view.network import NetworkView
 from relaydesk.core.view.node_view import SECTIONS, Update, loading_view
 from relaydesk.core.view.sections import HealthView, KeysView, Section
 from relaydesk.node_api import WatchClosedError
@@ -160,3 +162,16 @@ async def test_lines_are_plain_json_with_time_and_update() -> None:
     assert set(first) == {"at_ms", "update"}
     assert set(first["update"]) == {"seq", *SECTIONS}
     assert set(second["update"]) == {"seq", "keys"}
+
+
+def test_a_recording_of_before_the_network_has_none() -> None:
+    line = msgspec.json.decode(encode(_frames(0)[0]))
+    for name in ("network", "relays", "hops"):
+        line["update"].pop(name)
+    (frame,) = read_recording([msgspec.json.encode(line)])
+    assert frame.update.network is not None
+    assert frame.update.network.value == NetworkView()
+    # One that lacks only some of them was cut, and is not guessed at.
+    line["update"]["hops"] = line["update"]["meta"] | {"value": {"hops": []}}
+    with pytest.raises(LocalError, match="lacks network, relays"):
+        read_recording([msgspec.json.encode(line)])

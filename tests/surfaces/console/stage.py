@@ -20,6 +20,7 @@ from relaydesk.core.commands import Command, Outcome
 from relaydesk.core.errors import FaultError
 from relaydesk.core.events import Event
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import (
     Alert,
@@ -140,6 +141,9 @@ def sample() -> dict[str, Any]:
             )
         ),
         "jobs": JobsView(),
+        "network": NetworkView(),
+        "relays": RelaysView(),
+        "hops": HopsView(),
     }
 
 

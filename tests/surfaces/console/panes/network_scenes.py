@@ -115,9 +115,9 @@ def _reputations(now_ms: int) -> dict[str, Reputation]:
     for ago, status, target in ((311, 502, "grace"), (204, 520, "lena"), (133, 502, "ada")):
         note("dmitri", ago, status, "", "unmarked_front_door", target, marker=False)
     note("farid", 62, 0, "", "no_answer", "mira", marker=False)
-    note("kofi", 540, 503, "upstream_unreachable", "claim_refuted", "elena", marker=True)
-    note("kofi", 71, 503, "upstream_unreachable", "claim_refuted", "nils", marker=True)
-    note("pavel", 415, 429, "relay_busy", "relay_refused", "carol", marker=True)
+    note("kofi", 540, 502, "relay_upstream_unreachable", "claim_refuted", "elena", marker=True)
+    note("kofi", 71, 502, "relay_upstream_unreachable", "claim_refuted", "nils", marker=True)
+    note("pavel", 415, 503, "relay_busy", "relay_refused", "carol", marker=True)
     return known
 
 
@@ -183,14 +183,14 @@ def _relay(
 _HOPS: Final = (
     (4, "inference", "lena", "grace", 200, "", True, "none", "nobody", "final", 1840, 1),
     (9, "reserve", "ada", "grace", 200, "", True, "none", "nobody", "final", 61, 2),
-    (10, "reserve", "pavel", "grace", 429, "relay_busy", True, "relay", "relay", "relay_refused", 44, 1),
+    (10, "reserve", "pavel", "grace", 503, "relay_busy", True, "relay", "relay", "relay_refused", 44, 1),
     (38, "probe", "bjorn", "carol", 503, "provider_unavailable", True, "none", "nobody", "own_code", 52, 1),
     (42, "probe", "mira", "jun", 200, "", True, "none", "nobody", "final", 171, 1),
     (47, "probe", "jun", "olga", 0, "", False, "none", "nobody", "caller_aborted", 5000, 1),
     (62, "probe", "farid", "mira", 0, "", False, "relay", "relay", "no_answer", 5003, 1),
-    (70, "probe", "nils", "ivan", 503, "upstream_unreachable", True, "target", "target",
+    (70, "probe", "nils", "ivan", 502, "relay_upstream_unreachable", True, "target", "target",
      "target_unreachable", 88, 2),
-    (71, "probe", "kofi", "ivan", 503, "upstream_unreachable", True, "target", "target",
+    (71, "probe", "kofi", "ivan", 502, "relay_upstream_unreachable", True, "target", "target",
      "target_unreachable", 104, 1),
     (90, "ledger", "grace", "bjorn", 504, "", False, "unknown", "nobody", "unattributed", 30004, 1),
     (131, "reserve", "lena", "ada", 200, "", True, "none", "nobody", "final", 70, 2),
@@ -246,8 +246,8 @@ def hostile_sections(now_ms: int) -> dict[str, Any]:
         "hops": HopsView(
             tuple(
                 HopView(
-                    f"{at}{text}", now_ms, "probe", text, text, text, 502, text, False, True, "relay", "relay",
-                    text, text, 600_000, at,
+                    f"{at}{text}", now_ms, "probe", text, text, text, 502, text, False, True, "relay",
+                    "relay", text, text, 600_000, at,
                 )
                 for at, text in enumerate(bad)
             )

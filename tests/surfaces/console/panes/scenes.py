@@ -12,6 +12,7 @@ from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.pool.need import Component
 from relaydesk.core.pool.suggest import Suggestion
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import (
     Alert,
@@ -30,6 +31,7 @@ from relaydesk.core.view.sections import (
 )
 from relaydesk.surfaces.console.widgets.spans import Line, line_text
 from tests.contract.rigs import HOSTILE
+from tests.surfaces.console.panes.network_scenes import hostile_sections, sections
 from tests.surfaces.console.stage import NOW_MS, sample
 
 SIZES = ((60, 16), (80, 24), (120, 36))
@@ -165,12 +167,22 @@ AUDIT = tuple(
         )
     )
 )  # fmt: skip
-MAIN = {"overview": "models", "models": "models", "requests": "requests", "keys": "keys"}
+MAIN = {
+    "overview": "models",
+    "models": "models",
+    "requests": "requests",
+    "keys": "keys",
+    "relays": "relays",
+    "hops": "hops",
+}
 EMPTY: dict[str, Any] = {
     "models": ModelsView(MemoryView("ram", 15_800, 9_457)),
     "workers": WorkersView(),
     "requests": RequestsView(),
     "keys": KeysView(),
+    "network": NetworkView(),
+    "relays": RelaysView(),
+    "hops": HopsView(),
 }
 FAILED = EnvError("storage_failed", "the database cannot be read: the disk is full", "make room on the disk")
 PULL = JobView(
@@ -207,6 +219,7 @@ def busy() -> dict[str, Any]:
     values["models"] = msgspec.structs.replace(models, models=(*models.models, cold, loading))
     values["jobs"] = JobsView((PULL,))
     values["keys"] = KEYS
+    values |= sections(NOW_MS)
     requests = values["requests"]
     values["requests"] = msgspec.structs.replace(requests, recent=(*requests.recent, FAILURE))
     return values
@@ -231,21 +244,25 @@ def hostile() -> dict[str, Any]:
         )
         for text in HOSTILE
     )  # fmt: skip
-    return values | {
-        "models": ModelsView(MemoryView(HOSTILE[4], 1000, 100, (bad[0],)), models),
-        "workers": WorkersView(tuple(WorkerView(text, "x", text, text, 1, 50) for text in HOSTILE)),
-        "requests": RequestsView(requests[:4], requests[4:]),
-        "keys": KeysView(
-            tuple(
-                KeyView(text, text, text, NOW_MS, 10, 10, 10, (text, text), NOW_MS + at, used=7)
-                for at, text in enumerate(HOSTILE)
-            )
-        ),
-        "alerts": AlertsView(tuple(Alert("x", "error", text, text, NOW_MS) for text in bad[:3])),
-        "jobs": JobsView(
-            tuple(JobView(text, "pull", text, "running", NOW_MS, note=bad[1]) for text in HOSTILE)
-        ),
-    }
+    return (
+        values
+        | hostile_sections(NOW_MS)
+        | {
+            "models": ModelsView(MemoryView(HOSTILE[4], 1000, 100, (bad[0],)), models),
+            "workers": WorkersView(tuple(WorkerView(text, "x", text, text, 1, 50) for text in HOSTILE)),
+            "requests": RequestsView(requests[:4], requests[4:]),
+            "keys": KeysView(
+                tuple(
+                    KeyView(text, text, text, NOW_MS, 10, 10, 10, (text, text), NOW_MS + at, used=7)
+                    for at, text in enumerate(HOSTILE)
+                )
+            ),
+            "alerts": AlertsView(tuple(Alert("x", "error", text, text, NOW_MS) for text in bad[:3])),
+            "jobs": JobsView(
+                tuple(JobView(text, "pull", text, "running", NOW_MS, note=bad[1]) for text in HOSTILE)
+            ),
+        }
+    )
 
 
 def hostile_audit() -> tuple[AuditRecord, ...]:

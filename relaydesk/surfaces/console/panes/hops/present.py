@@ -9,6 +9,7 @@ from relaydesk.core.view.amounts import millis
 from relaydesk.core.view.network import HopsView, HopView
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, marked, paragraph, sentence
 from relaydesk.surfaces.console.panes.refs import short_ref
+from relaydesk.surfaces.console.panes.relays.present import short_code
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice, clock_time
 from relaydesk.surfaces.console.widgets.cells import width as cells
@@ -91,7 +92,7 @@ def _row(hop: HopView) -> Row:
             Cell(hop.purpose, "dim"),
             Cell(short_ref(hop.relay)),
             Cell(short_ref(hop.target), "dim"),
-            Cell(f"{MARKS[tone]} {came(hop)}", tone, hop.status),
+            Cell(f"{MARKS[tone]} {_came_short(hop)}", tone, hop.status),
             Cell(YES, "ok") if hop.marker else Cell(NO, "error" if hop.charged == "relay" else "dim"),
             Cell(hop.charged, {"relay": "error", "target": "warn"}.get(hop.charged, "dim")),
             Cell(millis(hop.duration_ms), "", hop.duration_ms),
@@ -106,6 +107,10 @@ def _row(hop: HopView) -> Row:
 def came(hop: HopView) -> str:
     """Status and code, or that there was no answer."""
     return f"{hop.status} {hop.code}".rstrip() if hop.status else "no answer"
+
+
+def _came_short(hop: HopView) -> str:
+    return f"{hop.status} {short_code(hop.code)}".rstrip() if hop.status else "no answer"
 
 
 def detail(hop: HopView, hops: HopsView, width: int) -> tuple[Line, ...]:

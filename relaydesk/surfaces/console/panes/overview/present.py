@@ -18,7 +18,11 @@ from relaydesk.surfaces.console.panes.models.present import empty as no_model
 from relaydesk.surfaces.console.panes.overview.boxes import Box, column, row
 from relaydesk.surfaces.console.panes.overview.history import STEP_MS
 from relaydesk.surfaces.console.panes.prose import NOTHING, marked, paragraph, sentence
-from relaydesk.surfaces.console.pieces import MARKS
+from relaydesk.surfaces.console.panes.refs import short_ref
+from relaydesk.surfaces.console.panes.relays.head import standing
+from relaydesk.surfaces.console.panes.relays.present import counts
+from relaydesk.surfaces.console.pieces import MARKS, Group, Piece, mark
+from relaydesk.surfaces.console.pieces import fit as fit_groups
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.bar import Part, legend, stacked_bar
 from relaydesk.surfaces.console.widgets.cells import fit
@@ -31,6 +35,9 @@ from relaydesk.surfaces.console.widgets.spark import sparkline
 FOUR_BOXES: Final = 110
 THREE_BOXES: Final = 78
 _HIGHEST_CHART: Final = 20
+# From this height on there is room for the network.
+_NETWORK: Final = 18
+_ROOMY: Final = 28
 _BUSY: Final = ("warm", "loading", "unavailable", "cold")
 _STRETCH: Final = (16, 8, 4, 2, 1)
 _AMOUNTS: Final = 6
@@ -62,11 +69,14 @@ def picture(
     alerts = alert_lines(view.alerts.value.alerts if view.alerts.value is not None else (), now_ms, width)
     under_way = jobs.lines(view.jobs.value, width, ascii=ascii)
     memory = memory_lines(view, models, width, ascii=ascii)
-    fixed = sum(len(block) + 1 for block in (alerts, under_way, memory) if block)
+    network = network_lines(view, width) if height >= _NETWORK else ()
+    # Below the boxes' edge it needs no line apart, so that the rate keeps its own.
+    network = (NOTHING, *network) if network and height >= _ROOMY else network
+    fixed = len(network) + sum(len(block) + 1 for block in (alerts, under_way, memory) if block)
     flow = flow_lines(view, models, width, most=max(3, height - fixed - 6))
     left = height - fixed - len(flow) - 1
     rates = rate_lines(view, history, width, min(_HIGHEST_CHART, left), ascii=ascii)
-    blocks = [flow, alerts, under_way, rates, memory]
+    blocks = [(*flow, *network), alerts, under_way, rates, memory]
     lines: list[Line] = []
     for block in blocks:
         if block:
@@ -189,6 +199,34 @@ def _model(model: ModelView, name: int, words: tuple[str, str]) -> Line:
     slots, queued = words
     waiting = (Span(f" +{model.queued}{queued}", "warn"),) if model.queued else ()
     return (*head, Span("  "), Span(f"{model.in_flight}", "strong"), Span(f"/{model.slots}{slots}"), *waiting)
+
+
+# The network.
+
+
+def network_lines(view: NodeView, width: int) -> tuple[Line, ...]:
+    """This node's place in the relay network, and how many relays it can ask through; nothing while off."""
+    network, relays = view.network.value, view.relays.value
+    if network is None or not network.on:
+        return ()
+    tone, word = standing(network)
+    problem = network.problem or network.unpublished
+    groups = [
+        Group((Piece("Network", "strong"),), 100),
+        Group((mark(tone, f"{word}: {problem}" if problem else word),), 90),
+    ]
+    if network.operator:
+        groups.append(Group((Piece(short_ref(f"{network.operator}:{network.node}"), "dim"),), 40))
+    if relays is not None:
+        found = counts(relays)
+        reached = mark(
+            "ok" if found["reachable"] else "warn", f"{found['reachable']} of {found['all']} relays"
+        )
+        groups.append(Group((reached,), 80))
+        if found["demoted"]:
+            groups.append(Group((mark("warn", f"{found['demoted']} demoted"),), 60))
+    groups.append(Group((Piece(f"{network.relaying.open}/{network.relaying.limit} circuits"),), 70))
+    return (tuple(Span(piece.text, piece.tone) for piece in fit_groups(groups, width, gap="   ")),)
 
 
 # The rate.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
 from relaydesk.core.view.amounts import millis, plural
@@ -15,12 +16,13 @@ from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import clock_time
 from relaydesk.surfaces.console.widgets.cells import width as cells
 from relaydesk.surfaces.console.widgets.chart import Series, line_chart
-from relaydesk.surfaces.console.widgets.spans import Line, Span
+from relaydesk.surfaces.console.widgets.spans import Line, Span, line_width
 
 _ROOM: Final = 11
 _HEIGHT: Final = 5
 # Cells of the amounts at a chart's left.
 _AMOUNTS: Final = 9
+_STEP_MS: Final = 20
 _STRETCH: Final = (8, 4, 2, 1)
 
 
@@ -28,14 +30,18 @@ def lines(relay: RelayView, now_ms: int, width: int, *, ascii: bool = False) -> 
     """Everything about a node that is not this one."""
     made: list[Line] = [*_head(relay, now_ms, width), NOTHING]
     made += fact("node", relay.ref, width, "strong", room=_ROOM)
-    for label, text, tone in _facts(relay, now_ms):
+    for label, text, tone in _counts(relay, now_ms):
         made += fact(label, text, width, tone, room=_ROOM)
+    if relay.standing == "eligible":
+        made += [NOTHING, *_evidence(relay, width)] if relay.evidence else []
+        made += [NOTHING, *latency(relay, width, ascii=ascii), NOTHING]
+    for label, text in _identity(relay):
+        made += fact(label, text, width, room=_ROOM)
     made += path_fact("address", relay.base_url, width, room=_ROOM)
     made += fact("owner", relay.owner, width, room=_ROOM)
-    if relay.standing == "eligible":
-        made += [NOTHING, *latency(relay, width, ascii=ascii)]
-        made += [NOTHING, *_evidence(relay, width)]
     command = f"relaydesk relays probe {relay.ref}"
+    if relay.standing != "eligible":
+        command = f"relaydesk operators trust {relay.owner}"
     return (*made, NOTHING, *fact("shell", command, width, "dim", room=_ROOM))
 
 
@@ -64,13 +70,9 @@ def remaining(relay: RelayView, now_ms: int) -> str:
     return f", {minutes}:{seconds:02} left, until {until}" if minutes or seconds else ", about to end"
 
 
-def _facts(relay: RelayView, now_ms: int) -> tuple[tuple[str, str, str], ...]:
-    models = ", ".join(relay.models)
-    wire = relay.proto_version and f"protocol {relay.proto_version}"
-    software = f"runs {relay.version}" if relay.version else ""
-    speaks = ", ".join(text for text in (wire, software) if text)
+def _counts(relay: RelayView, now_ms: int) -> tuple[tuple[str, str, str], ...]:
     if relay.standing != "eligible":
-        return (("speaks", speaks, ""), ("models", models, ""))
+        return ()
     limit = relay.fault_limit
     good, probed = age(relay.last_ok_at_ms, now_ms), age(relay.probed_at_ms, now_ms)
     return (
@@ -81,9 +83,14 @@ def _facts(relay: RelayView, now_ms: int) -> tuple[tuple[str, str, str], ...]:
         ("as target", f"reached through {plural(relay.eligible_relays, 'relay')}", ""),
         ("last good", _ago(good, relay.last_ok_at_ms), ""),
         ("probed", _ago(probed, relay.probed_at_ms), ""),
-        ("speaks", speaks, ""),
-        ("models", models, ""),
     )
+
+
+def _identity(relay: RelayView) -> tuple[tuple[str, str], ...]:
+    wire = relay.proto_version and f"protocol {relay.proto_version}"
+    software = f"runs {relay.version}" if relay.version else ""
+    speaks = ", ".join(text for text in (wire, software) if text)
+    return (("speaks", speaks), ("models", ", ".join(relay.models)))
 
 
 def _ago(said: str, at_ms: int) -> str:
@@ -102,6 +109,8 @@ def latency(relay: RelayView, width: int, *, ascii: bool = False) -> tuple[Line,
     span = f", {low} to {high} ms, last {len(relay.history)}"
     if cells(title.text + mean + span) > width:
         span = f", {low} to {high} ms"
+    if cells(title.text + mean + span) > width:
+        span = ""
     return ((title, Span(mean), Span(span, "dim")), *_chart(relay.history, width, ascii=ascii))
 
 
@@ -111,31 +120,39 @@ def _chart(history: tuple[int, ...], width: int, *, ascii: bool) -> tuple[Line, 
     room = (width - _AMOUNTS) * (1 if ascii else 2)
     times = next(times for times in _STRETCH if times == 1 or times * len(history) <= room)
     samples = tuple(float(value) for value in history for _ in range(times))
+    # The round tops of charts would leave half of this one blank.
+    peak = max(_STEP_MS, -(-max(history) // _STEP_MS) * _STEP_MS)
     return line_chart(
-        (Series(samples),), width, _HEIGHT, filled=True, say=lambda value: f"{value:.0f} ms", ascii=ascii
+        (Series(samples),),
+        width,
+        _HEIGHT,
+        peak=peak,
+        filled=True,
+        say=lambda value: f"{value:.0f} ms",
+        ascii=ascii,
     )
 
 
 def _evidence(relay: RelayView, width: int) -> tuple[Line, ...]:
-    title: Line = (Span("Evidence", "strong"), Span("  newest first", "dim"))
-    if not relay.evidence:
-        return ((Span("Evidence", "strong"),), *marked("dim", "Nothing was held against it.", width))
-    made: list[Line] = [title]
-    for seen in reversed(relay.evidence):
-        made += _seen(seen, width)
+    made: list[Line] = [(Span("Evidence", "strong"), Span("  newest first", "dim"))]
+    # What is one rule's comes in a row, and its sentence is said once.
+    for rule, group in groupby(reversed(relay.evidence), key=lambda seen: seen.rule):
+        for seen in group:
+            made += _seen(seen, width)
+        made += paragraph(sentence(rule[:1].upper() + rule[1:]), width, "dim", indent=2)
     return tuple(made)
 
 
 def _seen(seen: EvidenceView, width: int) -> tuple[Line, ...]:
     marker = f"{MARKS['ok']} marked" if seen.marker else f"{MARKS['error']} unmarked"
-    came = f"{seen.status} {seen.code}".rstrip() if seen.status else "no answer"
-    head = (
+    head: Line = (
         Span(f"{clock_time(seen.at_ms)}  ", "dim"),
-        Span(came, "strong"),
+        Span(f"{seen.status} {seen.code}".rstrip() if seen.status else "no answer", "strong"),
         *((Span(f"  {marker}", "ok" if seen.marker else "error"),) if seen.status else ()),
     )
-    room = width - sum(cells(span.text) for span in head) - 6
+    if line_width(head) > width:
+        said = f"{clock_time(seen.at_ms)}  {seen.status} {seen.code}  {marker}"
+        return paragraph(said, width, "strong")
+    room = width - line_width(head) - 6
     ref = seen.target if cells(seen.target) <= room else short_ref(seen.target)
-    if cells(ref) <= room:
-        head = (*head, Span(f"  for {ref}", "dim"))
-    return (head, *paragraph(sentence(seen.rule), width, "dim", indent=2))
+    return ((*head, Span(f"  for {ref}", "dim")) if cells(ref) <= room else head,)

@@ -32,7 +32,7 @@ def lines(network: NetworkView, now_ms: int, width: int, *, ascii: bool = False)
     made += fact("keys", f"for {left} more" if network.ephemeral_expires_at_ms else "", width, room=_ROOM)
     made += fact("owner", network.owner, width, room=_ROOM)
     made += fact("signs as", network.signing, width, room=_ROOM)
-    made += [NOTHING, (Span("Relayed for others", "strong"), Span("  since the node started", "dim"))]
+    made += [NOTHING, (Span("Relayed for others", "strong"), Span("  since its start", "dim"))]
     made += _relaying(network.relaying, width, ascii=ascii)
     made += [NOTHING, (Span("Directories", "strong"),)]
     if not network.directories:
@@ -101,7 +101,8 @@ def _directory(directory: DirectoryView, now_ms: int, width: int) -> tuple[Line,
     tone = "warn" if directory.problem else "ok" if directory.version else "info"
     made: list[Line] = [*marked(tone, directory.source, width)]
     if directory.problem:
-        made += paragraph(sentence(directory.problem), width, "warn", indent=2)
+        problem = directory.problem[:1].upper() + directory.problem[1:]
+        made += paragraph(sentence(problem), width, "warn", indent=2)
     if not directory.version:
         made += paragraph("Nothing of it was seen yet.", width, "dim", indent=2)
     else:

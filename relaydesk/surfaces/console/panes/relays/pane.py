@@ -8,6 +8,7 @@ import msgspec
 from textual import on
 from textual.app import ComposeResult
 
+from relaydesk.core.codec import convert
 from relaydesk.core.commands import (
     BlockOperator,
     Command,
@@ -23,6 +24,7 @@ from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
 from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.hops.present import outcome as outcome_of
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.refs import short_ref
 from relaydesk.surfaces.console.panes.relays import detail, head, own, present
@@ -208,8 +210,8 @@ class RelaysPane(Pane):
 def probed(outcome: Outcome) -> str:
     """What came of probes, in a few words."""
     try:
-        probes = msgspec.convert(outcome.value, Probes).probes
-    except msgspec.ValidationError:
+        probes = convert(outcome.value, Probes).probes
+    except (msgspec.ValidationError, RecursionError):
         return "done"
     if not probes:
         return "nobody could be asked: there is no relay to ask through"
@@ -217,7 +219,7 @@ def probed(outcome: Outcome) -> str:
         only = probes[0]
         said = present.answer(only.status, only.code, marker=only.marker)
         return f"{said} through {short_ref(only.relay)}, {only.duration_ms} ms"
-    good = sum(each.charged == "nobody" and each.attribution == "none" for each in probes)
+    good = sum(outcome_of(each) == "answered" for each in probes)
     charged = sum(each.charged == "relay" for each in probes)
     blamed = f", {plural(charged, 'time')} a relay was charged" if charged else ""
     return f"{good} of {len(probes)} answered{blamed}"

@@ -28,7 +28,7 @@ COLUMNS: Final = (
     Column("faults", "FAULTS", width=6, align="right", priority=1, descending=True),
     Column("share", "SHARE", width=6, align="right", priority=5, descending=True),
     Column("via", "VIA", width=3, align="right", priority=2),
-    Column("why", "WHY", width=20, min_width=12, fill=2, priority=3),
+    Column("why", "WHY", width=20, min_width=15, fill=2, priority=3),
     Column("wire", "WIRE", width=5, priority=6),
     Column("models", "MODELS", width=6, align="right", priority=7, descending=True),
     Column("address", "ADDRESS", width=20, min_width=14, fill=1, priority=8),
@@ -36,12 +36,24 @@ COLUMNS: Final = (
 )
 OFF: Final = Notice(
     "This node takes no part in the relay network.",
-    "set RELAY_NETWORK=on and RELAY_DIRECTORIES (a URL or a file), then restart the node",
+    "set RELAY_NETWORK=on and RELAY_DIRECTORIES, then restart the node",
 )
 # Through this many relays or fewer, one that fails or looks on is soon the only one.
 FEW: Final = 1
+_CODES: Final = {
+    "relay_upstream_unreachable": "no target",
+    "provider_unavailable": "no provider",
+    "provider_overloaded": "overloaded",
+    "node_draining": "draining",
+    "node_ephemeral_unavailable": "no keys",
+    "no_fresh_ephemeral": "no fresh keys",
+    "context_length_exceeded": "too long",
+    "free_quota_exhausted": "quota used up",
+    "unsupported_model": "no such model",
+    "ticket_required": "no ticket",
+}
 # A round trip below this is drawn low, however much it varies.
-_LEAST_PEAK_MS: Final = 100.0
+_LEAST_PEAK_MS: Final = 200.0
 
 
 class State(NamedTuple):
@@ -63,7 +75,7 @@ _TIERS: Final = {
     "demoted": State(MARKS["warn"], "warn", "demoted"),
 }
 _STANDINGS: Final = {
-    "self": State("◆", "accent", "this node"),
+    "self": State("▸", "accent", "this node"),
     "unknown": State(MARKS["dim"], "dim", "unknown"),
     "disabled": State(MARKS["dim"], "dim", "disabled"),
     "blocked": State(MARKS["error"], "dim", "blocked"),
@@ -150,8 +162,13 @@ def answer(status: int, code: str, *, marker: bool) -> str:
 
 
 def told(seen: EvidenceView) -> str:
-    """One outcome in a few words."""
-    return answer(seen.status, seen.code, marker=seen.marker)
+    """One outcome in the width that a list has."""
+    return f"{seen.status} {short_code(seen.code)}".rstrip() if seen.status else "no answer"
+
+
+def short_code(code: str) -> str:
+    """A wire's code as words in the width that a list has; the detail has the code itself."""
+    return _CODES.get(code, code.removeprefix("relay_").replace("_", " "))
 
 
 def _left(relay: RelayView, now_ms: int) -> str:
@@ -204,7 +221,7 @@ def _trend(relay: RelayView, *, ascii: bool) -> Cell:
     if not history:
         return BLANK
     peak = max(_LEAST_PEAK_MS, round_top(max(history)))
-    return Cell(sparkline(history, TREND, ascii=ascii, peak=peak), "accent", max(history))
+    return Cell(sparkline(history, TREND, ascii=ascii, peak=peak), "dim", max(history))
 
 
 def _faults(relay: RelayView) -> Cell:

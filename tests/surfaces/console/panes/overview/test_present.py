@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from relaydesk.core.text import safe_text
 from relaydesk.core.view.node_view import NodeView, Update, loading_view
 from relaydesk.core.view.sections import HealthView, JobsView, MemoryView, ModelsView, Section
 from relaydesk.surfaces.console.panes.overview import present
@@ -43,6 +44,19 @@ def test_wide_ones_have_a_box_of_models_and_narrow_ones_no_boxes() -> None:
     narrow = _picture(sample(), 58, 13)
     assert narrow[0] == "Clients  default 2  128 requests since start"
     assert not any("╭" in line for line in narrow)
+
+
+def test_the_network_has_a_line_where_there_is_room_and_it_is_on() -> None:
+    values = busy()
+    line = "Network   ● published   ● 12 of 16 relays   ▲ 2 demoted   3/256 circuits"
+    assert line in _picture(values, 78, 21)
+    assert not any(text.startswith("Network") for text in _picture(values, 58, 13))
+    assert not any(text.startswith("Network") for text in _picture(sample(), 78, 21))
+    out = msgspec.structs.replace(values["network"], problem=safe_text("port 8384 is taken"))
+    assert any(
+        text.startswith("Network   ✗ not up: port 8384")
+        for text in _picture(values | {"network": out}, 78, 21)
+    )
 
 
 def test_alerts_come_with_their_next_step() -> None:
