@@ -53,8 +53,8 @@ class ReserveError(RecordError):
 class ReserveRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for. Image fields and the bound's version are not signed.
 
-    ``relaydesk_settle`` is our own: JSON with claims or protests of earlier tickets, as it was sent, only for
-    targets that announce our ledger.
+    Our own, only for targets that announce our ledger: ``relaydesk_voucher``, a code that becomes credit, and
+    ``relaydesk_settle``, JSON with claims or protests of earlier tickets, as it was sent.
     """
 
     model: str = ""
@@ -72,6 +72,7 @@ class ReserveRequest(msgspec.Struct, frozen=True, kw_only=True):
     payer_sig: str | None = None
     payer_issued_at: int | None = None
     input_bound_version: int | None = None
+    relaydesk_voucher: str | None = None
     relaydesk_settle: msgspec.Raw = msgspec.Raw(_NULL)
 
     @property
@@ -160,7 +161,8 @@ def in_window(issued_at: int, now: int) -> bool:
 def _check_counts(request: ReserveRequest) -> None:
     if not request.model or not request.proxy_recipient:
         raise ReserveError("invalid_reserve", "model and proxy_recipient are required")
-    texts = (request.model, request.image_size or "", request.image_quality or "")
+    said = (request.image_size, request.image_quality, request.relaydesk_voucher)
+    texts = (request.model, *(text or "" for text in said))
     if any(len(text) > TEXT_LIMIT for text in texts):
         raise ReserveError("invalid_reserve", "a text of the reserve is too long")
     for count in (request.input_count, request.max_output_count):

@@ -65,12 +65,17 @@ def test_what_was_not_said_is_left_out() -> None:
     plain = ReserveRequest(**{**SAID, "stream": False})
     assert json.loads(encode_reserve(plain)) == {**SAID, "stream": False}
     full = msgspec.structs.replace(
-        REQUEST, input_bound_version=2, image_n=0, relaydesk_settle=msgspec.Raw(b'{"claims":[1]}')
+        REQUEST,
+        input_bound_version=2,
+        image_n=0,
+        relaydesk_voucher="v-1",
+        relaydesk_settle=msgspec.Raw(b'{"claims":[1]}'),
     )
     assert json.loads(encode_reserve(full)) == {
         **SAID,
         "input_bound_version": 2,
         "image_n": 0,
+        "relaydesk_voucher": "v-1",
         "relaydesk_settle": {"claims": [1]},
     }
     found = decode_reserve(encode_reserve(full))

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from relaydesk.core.relay.records.canonical import RecordError
@@ -34,6 +35,13 @@ def test_what_is_written() -> None:
     assert json.loads(encode_response(full)) == {
         **SAID, "presigned_open_txn": "b3Blbg==", "algo_usd_price": 0.25
     }  # fmt: skip
+    ours = ReserveResponse(
+        ticket=Ticket(**TICKET),
+        wrapped_response_key="a2V5",
+        relaydesk_ledger=msgspec.Raw(b'{"balance":1,"held":0}'),
+    )
+    assert json.loads(encode_response(ours)) == {**SAID, "relaydesk_ledger": {"balance": 1, "held": 0}}
+    assert decode_response(encode_response(ours)).ledger == b'{"balance":1,"held":0}' and plain.ledger == b""
     for made in (plain, full):
         assert decode_response(encode_response(made)) == made
 
