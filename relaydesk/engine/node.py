@@ -21,7 +21,6 @@ from relaydesk.core.gateway.models import find_model
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
 from relaydesk.core.tls.names import parse_name
-from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.sections import MetaView, Phase
 from relaydesk.engine.access.audit import HOST
 from relaydesk.engine.access.keys import Authenticator
@@ -174,7 +173,7 @@ class Node:
             "network": self.network.view,
             "relays": self.network.relays_view,
             "hops": self.network.hops_view,
-            "ledger": LedgerView,
+            "ledger": self.network.ledger_view,
         }
 
     @property

@@ -11,6 +11,7 @@ from typing import Final
 from relaydesk.config.model import Settings
 from relaydesk.config.paths import Paths
 from relaydesk.core.errors import FaultError
+from relaydesk.core.ledger.keys import KeySigner
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.relay.directory.source import parse_source
 from relaydesk.core.relay.records.details import OfferedModel
@@ -18,6 +19,8 @@ from relaydesk.core.relay.records.ephemeral import Ephemeral, sign_ephemeral
 from relaydesk.core.view.network import Standing
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
+from relaydesk.engine.ledger.ledger import Ledger
+from relaydesk.engine.ledger.purse import Purse
 from relaydesk.engine.looplag import LoopLag
 from relaydesk.engine.relay.age import PyrageAge
 from relaydesk.engine.relay.asker import Asker
@@ -103,6 +106,8 @@ class Parts:
     verified: Verified
     forwarder: Forwarder
     trust: ssl.SSLContext
+    ledger: Ledger
+    purse: Purse
 
 
 async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
@@ -116,6 +121,7 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
     await meter.open()
     verified = Verified(outbound, ground.clock)
     keys = Ephemerals(PyrageAge(), _advertiser(identity), ground.clock)
+    ledger, purse = await _books(ground, identity, secrets)
     return Parts(
         identity=identity,
         keys=keys,
@@ -136,7 +142,19 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
             draining=ground.draining,
         ),
         trust=trust,
+        ledger=ledger,
+        purse=purse,
     )
+
+
+async def _books(ground: Ground, identity: Identity, secrets: Secrets) -> tuple[Ledger, Purse]:
+    """What others owe this node, and what it owes others."""
+    purse = Purse(ground.database, secrets, ground.clock, ground.rng, ground.bus)
+    await purse.start()
+    node = KeySigner(identity.seed)
+    ledger = Ledger(ground.paths.ledger, identity.ref, node, ground.clock, ground.rng, ground.bus)
+    await ledger.start()
+    return ledger, purse
 
 
 async def _directories(

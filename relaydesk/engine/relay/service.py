@@ -18,9 +18,14 @@ from relaydesk.core.commands import (
     Command,
     ForgetOperator,
     ImportCertificate,
+    IssueCredit,
     Outcome,
     ProbeRelays,
+    RedeemCredit,
+    ResolveDispute,
+    ShowLedger,
     ShowOperators,
+    ShowStatement,
     TrustOperator,
 )
 from relaydesk.core.errors import EnvError
@@ -29,8 +34,11 @@ from relaydesk.core.relay.door import Door
 from relaydesk.core.relay.records.details import OfferedModel
 from relaydesk.core.relay.version import PROTO_VERSION
 from relaydesk.core.text import SafeText, safe_text
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelayingView, RelaysView
 from relaydesk.engine.dispatch import Dispatcher
+from relaydesk.engine.ledger.commands import LedgerCommands
+from relaydesk.engine.ledger.service import LedgerService
 from relaydesk.engine.relay.circuits import GB
 from relaydesk.engine.relay.commands import RelayCommands
 from relaydesk.engine.relay.directory.commands import OperatorCommands
@@ -54,6 +62,11 @@ _COMMANDS: Final[tuple[type[Command], ...]] = (
     BlockOperator,
     ForgetOperator,
     ImportCertificate,
+    ShowLedger,
+    IssueCredit,
+    RedeemCredit,
+    ShowStatement,
+    ResolveDispute,
 )
 
 
@@ -130,6 +143,7 @@ class NetworkService:
             return
         RelayCommands(parts.asker).register(dispatcher)
         OperatorCommands(parts.book, parts.identity, parts.publisher).register(dispatcher)
+        LedgerCommands(parts.ledger, parts.purse).register(dispatcher)
 
     def services(self) -> tuple[Service, ...]:
         """What the supervisor runs."""
@@ -137,7 +151,8 @@ class NetworkService:
         if parts is None:
             return ()
         kept = () if parts.keeper is None else (parts.keeper,)
-        own = (_Named("relay meter", parts.meter.run), parts.keys, self)
+        ledger = LedgerService(parts.ledger, self.ground.clock)
+        own = (_Named("relay meter", parts.meter.run), parts.keys, ledger, self)
         return (*own, parts.sources, parts.publisher, *kept, *parts.asker.services())
 
     async def run(self) -> None:
@@ -160,6 +175,7 @@ class NetworkService:
         if parts is not None:
             await parts.verified.aclose()
             await parts.outbound.aclose()
+            await parts.ledger.close()
             try:
                 await parts.meter.save()
             except EnvError as error:
@@ -203,6 +219,11 @@ class NetworkService:
     def hops_view(self) -> HopsView:
         """The section ``hops``."""
         return self.parts.asker.hops_view() if self.parts is not None else HopsView()
+
+    def ledger_view(self) -> LedgerView:
+        """The section ``ledger``."""
+        parts = self.parts
+        return LedgerCommands(parts.ledger, parts.purse).view() if parts is not None else LedgerView()
 
     def _wanted(self) -> Wanted | None:
         """What to publish: nothing where nobody could use it."""
