@@ -80,6 +80,7 @@ class Target:
         self.connections = 0
         self.open = 0
         self._tls = tls
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
@@ -88,6 +89,10 @@ class Target:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks)
 
     @property
     def listed(self) -> Listed:
@@ -120,6 +125,9 @@ class Target:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self.open += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
         try:
             while True:
                 got = await _read(reader)
@@ -131,10 +139,11 @@ class Target:
                     self.got.append(got)
                     await self.do(reader, writer, got)
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # cancelled by `__aexit__` alone
         finally:
             self.open -= 1
+            self._tasks.discard(task)
             writer.close()
 
 
@@ -229,7 +238,7 @@ class HopRig:
     async def __aexit__(self, *_: object) -> None:
         self._listener.close()
         self.server.pre_shutdown()
-        await self.server.shutdown(1)
+        await self.server.shutdown(0.1)
         await self.verified.aclose()
         await self.outbound.aclose()
         await self._stack.aclose()

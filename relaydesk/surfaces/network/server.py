@@ -7,6 +7,7 @@ carry the marker.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections import deque
 from typing import Any, Final
@@ -105,6 +106,7 @@ class _Connection(web.RequestHandler):
                 self._begun = b""
                 self._place = message.path
                 self._given.append(message.headers)
+                _drop_copies(self._parser, message)
                 self._messages[at] = (message._replace(headers=NOTHING, raw_headers=()), payload)
             elif self._current_request is not None:
                 # The body of the request that is being answered: whoever reads it must not wait for more.
@@ -145,3 +147,18 @@ class _Connection(web.RequestHandler):
         response = error_response(place, WireError(code, what))
         response.force_close()
         return response
+
+
+def _drop_copies(parser: object, message: RawRequestMessage) -> None:
+    """Empty the lists in which aiohttp's parser keeps the headers of its last message until the next one.
+
+    It has no call for that, and what it keeps would join a client with a target (see `Asked`). Lists of
+    another message, which may have begun already, are left alone.
+    """
+    for kept in gc.get_referents(parser):
+        if (
+            isinstance(kept, list)
+            and kept
+            and tuple(kept) in (message.raw_headers, tuple(message.headers.items()))
+        ):
+            kept.clear()

@@ -36,10 +36,12 @@ async def ask(outbound: Outbound, target: Target, body: Any = b"", **options: An
 
 
 async def failure(outbound: Outbound, target: Target, body: Any = b"", **options: Any) -> UnreachableError:
-    with pytest.raises(UnreachableError) as caught:
-        reply = await ask(outbound, target, body, **options)
-        async with reply:
+    async def whole() -> None:
+        async with await ask(outbound, target, body, **options) as reply:
             await reply.read(1 << 20)
+
+    with pytest.raises(UnreachableError) as caught:
+        await whole()
     return caught.value
 
 
