@@ -115,6 +115,7 @@ LIES: dict[str, tuple[bool, str, object, str]] = {
     "old key": (False, "ephemeral", put(ephemeral_issued_at=1, ephemeral_expiry=1000), "details: window"),
     "sum": (False, "ticket", put(max_price=1), "ticket: max price"),
     "rate": (False, "ticket", put(output_rate=4_000_001), "ticket: output rate"),
+    "floor": (False, "ticket", put(min_price=10_000, max_price=11_000), "ticket: min price"),
     "count": (False, "ticket", put(input_count=10_000), "ticket: input count"),
     "model": (False, "ticket", put(model="other"), "ticket: model"),
     "expired": (False, "ticket", put(expires_at=1), "ticket: expiry"),
@@ -174,6 +175,9 @@ async def test_a_sealed_error_costs_nothing(world: World, stream: bool) -> None:
     assert answer.error is not None and answer.error["code"] == "provider_overloaded"
     assert answer.receipt is not None and answer.receipt["amount_charged"] == 0
     assert answer.reply.status == (200 if stream else 429)
+    world.target.lies.receipt = put(actual_input_count=1, amount_charged=2000)
+    with pytest.raises(Violation, match="receipt: error for nothing"):
+        await world.client.exchange(body(stream=stream))
 
 
 @pytest.mark.parametrize("step", ["details", "reserve", "inference"])

@@ -6,8 +6,9 @@ Written from the wire digest alone. It knows nothing of what it carries and of n
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Final
 
 import aiohttp
 from aiohttp import web
@@ -44,6 +45,7 @@ class MinimalRelay(Server):
 
     def __init__(self, peers: dict[tuple[int, int], str] | None = None) -> None:
         self.peers = peers or {}  # (operator, node) -> base URL: this relay's own directory
+        self.tls: ssl.SSLContext | bool = True  # how targets' certificates are checked
         self.marks = True
         self.answers: list[Answer] = []
         self.always: Answer | None = None
@@ -53,18 +55,17 @@ class MinimalRelay(Server):
         self.seen: list[Seen] = []
         self.answered: list[tuple[str, dict[str, str], bytearray]] = []
 
-    async def __aenter__(self) -> Self:
-        await self.start()
+    async def start(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
+        await super().start(tls, host, port)
         self._http = aiohttp.ClientSession(
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Content-Type", "Accept", "Accept-Encoding"),
         )
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def stop(self) -> None:
         await self._http.close()
-        await self.stop()
+        await super().stop()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(await seen(request))
@@ -106,6 +107,7 @@ class MinimalRelay(Server):
             data=self.seen[-1].body or None,
             headers=sent | {"Accept-Encoding": "identity"},
             allow_redirects=False,
+            ssl=self.tls,
         )
         marks = {MARKER: "1"} if self.marks else {}
         try:
