@@ -6,6 +6,7 @@ other, and their bytes are those of the network's vectors (the folder named by R
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import os
@@ -398,6 +399,20 @@ async def test_a_target_cannot_set_the_marker(world: World) -> None:
 
 
 # --- bytes
+
+
+def test_they_share_no_code_with_the_node() -> None:
+    modules = sorted(Path(codec.__file__).parent.glob("*.py"))
+    assert modules
+    for module in modules:
+        names: list[str] = []
+        for one in ast.walk(ast.parse(module.read_text())):
+            if isinstance(one, ast.Import):
+                names += [alias.name for alias in one.names]
+            elif isinstance(one, ast.ImportFrom):
+                names.append(one.module or "")
+        ours = [name for name in names if name.split(".")[0] in ("relaydesk", "tests")]
+        assert all(name.startswith("tests.support.wire") for name in ours), (module.name, ours)
 
 
 def test_events_however_they_arrive() -> None:
