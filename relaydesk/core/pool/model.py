@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 KvType = Literal["f16", "bf16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]
 EngineKind = Literal["xllamacpp", "url"]
+# A billion USD per 1,000,000 tokens: what details can say exactly (core/relay/records/details.py).
+MOST_RATE: Final = 10**15
 
 
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +20,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     how long it stays loaded after its last request (0: unload at once, -1: for ever, None: as
     ``RELAY_KEEP_ALIVE`` says). ``gpu_layers`` -1
     means as many as fit. ``owned`` says relaydesk wrote the file and may delete it. ``source`` is what it
-    was pulled or added from, for people.
+    was pulled or added from, for people. ``offer``: strangers of the relay network may use it while it is
+    loaded; ``input_rate`` and ``output_rate`` are what they pay, in microUSDC per 1,000,000 tokens.
     """
 
     name: str
@@ -40,6 +43,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     preload: bool = False
     spill: bool = True
     host_only: bool = False
+    offer: bool = False
+    input_rate: int = 0
+    output_rate: int = 0
     owned: bool = False
     source: str = ""
     size_bytes: int = 0

@@ -26,6 +26,11 @@ def stranger_may_take(*, free: int, held: int, most: int, waiting: int) -> bool:
     return waiting == 0 and held < most and free > 1
 
 
+def idle_for_strangers(*, free: int, held: int, most: int, waiting: int) -> int:
+    """How many more strangers would get a slot now; as in `stranger_may_take`."""
+    return 0 if waiting else max(0, min(most - held, free - 1))
+
+
 class SlotTable:
     """The slots of one loaded engine. A key of ``""`` is nobody's: it never shares a cache."""
 

@@ -58,7 +58,8 @@ class MemoryView(msgspec.Struct, frozen=True):
 class ModelView(msgspec.Struct, frozen=True):
     """One registered model. ``context_length`` is what one request can use, in tokens.
 
-    ``owned``: relaydesk fetched its file, and removing the model deletes it.
+    ``owned``: relaydesk fetched its file, and removing the model deletes it. ``offer``: the relay network may
+    use it, at these rates in microUSDC per 1,000,000 tokens.
     """
 
     name: str
@@ -80,6 +81,9 @@ class ModelView(msgspec.Struct, frozen=True):
     architecture: SafeText = SafeText("")
     source: SafeText = SafeText("")
     host_only: bool = False
+    offer: bool = False
+    input_rate: int = 0
+    output_rate: int = 0
     preload: bool = False
     keep_alive_s: int = 0
     last_used_at_ms: int = 0

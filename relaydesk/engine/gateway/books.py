@@ -51,6 +51,23 @@ class Books:
         each = self._quotas.recount(self._key, self._grant, prompt)
         self.work = self.work.limited(each)
 
+    @classmethod
+    def free(cls, work: Work, capabilities: Capabilities) -> Books:
+        """Books of a request that no key of ours pays for: nothing is granted, nothing charged."""
+        return _NoBooks(work, work.prompt_bound + template_bound(capabilities.template_bytes))
+
     def settle(self, prompt: int, completion: int) -> None:
         """Charge what was used and give back the rest. The second time does nothing."""
         self._quotas.settle(self._key, self._grant, prompt, completion)
+
+
+class _NoBooks(Books):
+    def __init__(self, work: Work, bound: int) -> None:
+        self.work = work
+        self.bound = bound
+
+    async def before_prefill(self, lease: Lease, model: str) -> None:
+        """There is nothing to count."""
+
+    def settle(self, prompt: int, completion: int) -> None:
+        """There is nobody to charge."""

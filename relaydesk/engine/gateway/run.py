@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Final
+from typing import Final, NamedTuple
 
 from relaydesk.core.errors import Fault, FaultError, PeerError, as_peer_error
 from relaydesk.core.gateway.answer import Answer
@@ -19,6 +19,7 @@ from relaydesk.core.gateway.output import Output
 from relaydesk.core.gateway.usage import Tally, Usage
 from relaydesk.core.gateway.work import Reader
 from relaydesk.core.pool.kvcache import N_UBATCH
+from relaydesk.core.pool.slots import Slot
 from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.journal import RequestRecord
 from relaydesk.engine.pool.lease import Lease
@@ -33,12 +34,23 @@ _INTERNAL: Final = Fault("internal_error", "relaydesk failed on this request", "
 _GONE: Final = Fault("client_closed", "the client left before the answer was complete")
 
 
+class Stranger(NamedTuple):
+    """How somebody from the relay network is served: a model that is loaded, a slot that is lent.
+
+    ``most`` slots strangers may hold at once; one waits ``wait_s`` seconds for his at most.
+    """
+
+    most: int
+    wait_s: float
+
+
 class Run:
     """One checked request that its key was granted. Use `frames` or `whole`, once.
 
     ``warm`` says that its model is loaded, so that an answer is near; ``call_prefix`` begins the ids of tool
     calls that an engine gave none; ``keep_alive_s`` is how long the client wants the model kept afterwards.
-    Work without a choice is done once the model is loaded.
+    Work without a choice is done once the model is loaded. A ``stranger``'s choices take turns: he holds one
+    slot at a time.
     """
 
     def __init__(
@@ -51,6 +63,7 @@ class Run:
         call_prefix: str,
         warm: bool,
         keep_alive_s: int | None = None,
+        stranger: Stranger | None = None,
     ) -> None:
         work = books.work
         self.stream = work.stream
@@ -61,7 +74,8 @@ class Run:
         self._pool = pool
         self._keep_alive_s = keep_alive_s
         # A request with more choices than these lets others in between: they wait outside the slots' queue.
-        self._turns = asyncio.Semaphore(CHOICES_AT_ONCE)
+        self._turns = asyncio.Semaphore(CHOICES_AT_ONCE if stranger is None else 1)
+        self._stranger = stranger
         self._readers = [work.reader(number, f"{call_prefix}_{number}") for number in range(work.choices)]
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
@@ -148,7 +162,14 @@ class Run:
         return min(read, usage.prompt_tokens or self._books.work.prompt_bound), 0
 
     def _lease(self) -> AbstractAsyncContextManager[Lease]:
+        if self._stranger is not None:
+            return self._pool.lease_warm(self.record.model, self.record)
         return self._pool.lease(self.record.model, self.record, self._keep_alive_s)
+
+    def _slot(self, lease: Lease) -> AbstractAsyncContextManager[Slot]:
+        if self._stranger is not None:
+            return lease.slots.stranger(self._stranger.most, self._stranger.wait_s)
+        return lease.slots.slot(self.record.key)
 
     async def _single(self, lease: Lease) -> AsyncGenerator[bytes, None]:
         reader, say = self._readers[0], self.output.piece
@@ -216,7 +237,7 @@ class Run:
         Without ``hurry`` the first token is still read when it comes, the others in batches.
         """
         record = self.record
-        async with self._turns, lease.slots.slot(record.key) as slot:
+        async with self._turns, self._slot(lease) as slot:
             if lease.fault is not None:
                 raise as_peer_error(lease.fault)
             record.prefill()

@@ -23,7 +23,7 @@ from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.count import count_prompt
 from relaydesk.engine.gateway.embed import Embedding, EmbedResult, sizes_of
 from relaydesk.engine.gateway.journal import Journal, RequestRecord
-from relaydesk.engine.gateway.run import Run
+from relaydesk.engine.gateway.run import Run, Stranger
 from relaydesk.engine.gateway.unload import Unload
 from relaydesk.engine.pool.pool import Pool
 
@@ -77,8 +77,7 @@ class Gateway:
             if not plan.unload:
                 self._pool.check(name)
             context = self._pool.context(self._pool.registry.entry(name))
-            if 0 < context < (floor := work.prompt_floor):
-                raise as_peer_error(work.blamed(context_fault(floor, context, at_least=True)))
+            _require_room(work, context)
             books = await Books.open(self._quotas, incoming.caller, work, capabilities, context)
         except FaultError as error:
             record.finish(error.fault.rule.status, error.fault)
@@ -98,6 +97,45 @@ class Gateway:
             call_prefix=f"call_{token}",
             warm=self._pool.is_warm(name),
             keep_alive_s=plan.keep_alive_s,
+        )
+
+    def open_stranger(
+        self,
+        body: bytes,
+        plan_of: Callable[[bytes], Plan],
+        incoming: Incoming,
+        *,
+        model: str,
+        limit: int,
+        stranger: Stranger,
+    ) -> Run:
+        """Open the run of a request from the relay network, which its ticket has paid for.
+
+        ``model`` is one that is loaded and offered; ``limit`` tokens are the most that all choices may have.
+        Whether new work is taken is not asked: a ticket that was issued is honoured. Raises `FaultError`.
+        """
+        with self._refusals(incoming):
+            plan = plan_of(body)
+            work = plan.work
+            capabilities = self._pool.registry.capabilities(model)
+            _require_completion(model, capabilities)
+            work = work.fitted(capabilities).limited(_each(limit, work.choices))
+        record = self._record(incoming, model, stream=work.stream, choices=work.choices)
+        try:
+            context = self._pool.context(self._pool.registry.entry(model))
+            _require_room(work, context)
+        except FaultError as error:
+            record.finish(error.fault.rule.status, error.fault)
+            raise
+        token = self._rng.token_bytes(12).hex()
+        return Run(
+            Books.free(work, capabilities),
+            plan.output(Identity(token, model, self._clock.wall_ms())),
+            self._pool,
+            record,
+            call_prefix=f"call_{token}",
+            warm=True,
+            stranger=stranger,
         )
 
     async def count(self, body: bytes, work_of: Callable[[bytes], Work], incoming: Incoming) -> int:
@@ -170,6 +208,24 @@ class Gateway:
             self._journal.refused(incoming, error.fault)
             self._audit.refused(incoming, error.fault)
             raise
+
+
+def _require_room(work: Work, context: int) -> None:
+    """Refuse what cannot fit, before an engine says it; ``context`` is 0 where it is not known."""
+    if 0 < context < (floor := work.prompt_floor):
+        raise as_peer_error(work.blamed(context_fault(floor, context, at_least=True)))
+
+
+def _each(limit: int, choices: int) -> int:
+    """What each of several choices may have of a limit for all of them."""
+    if choices > limit:
+        raise PeerError(
+            "invalid_request",
+            f"{choices} choices cannot share {limit} tokens of output",
+            "reserve more output, or ask for fewer choices",
+            param="n",
+        )
+    return limit // max(choices, 1)
 
 
 def _require_completion(name: str, capabilities: Capabilities) -> None:

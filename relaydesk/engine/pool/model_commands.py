@@ -295,7 +295,9 @@ _IN_USE: Final = "it is in use: unloaded when its requests end"
 # What may be set of a model whose file the pull itself decides.
 _PULLABLE: Final = EDITABLE - {"kind", "path", "url", "url_model"}
 # What a loaded engine does not need to be restarted for.
-_AT_ONCE: Final = frozenset({"aliases", "keep_alive_s", "preload", "host_only"})
+_AT_ONCE: Final = frozenset(
+    {"aliases", "keep_alive_s", "preload", "host_only", "offer", "input_rate", "output_rate"}
+)
 
 
 def _secret_name(model: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from relaydesk.core.errors import EnvError, Fault, LocalError
+from relaydesk.core.errors import EnvError, Fault, LocalError, PeerError
 from relaydesk.core.events import ModelChanged, ModelProgress, WorkerChanged
 from relaydesk.core.pool.eviction import LoadedModel
 from relaydesk.core.pool.fit import FitReport, fit
@@ -30,6 +30,7 @@ from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.limits import Limits
 from relaydesk.engine.pool.registry import Entry, Registry
 from relaydesk.engine.pool.runner import ModelRunner
+from relaydesk.engine.pool.slot_queue import SlotQueue
 from relaydesk.engine.pool.starter import RunningEngine, Starter
 
 _log: Final = logging.getLogger(__name__)
@@ -196,6 +197,26 @@ class Pool:
             yield lease
         finally:
             runner.release(lease, keep_alive_s)
+
+    @asynccontextmanager
+    async def lease_warm(self, name: str, record: RequestRecord) -> AsyncIterator[Lease]:
+        """Hold the engine of a model that is loaded: for strangers, who never cause a load.
+
+        Raises `PeerError` ``model_unloaded`` where it is not, or is about to go.
+        """
+        runner = self._runners.get(name)
+        lease = None if self._stopped is not None or runner is None else runner.acquire_now()
+        if runner is None or lease is None:
+            raise PeerError("model_unloaded", f"{name} is not loaded", "try another node", retry_after=2)
+        record.loaded()
+        try:
+            yield lease
+        finally:
+            runner.release(lease)
+
+    def slots(self, name: str) -> SlotQueue | None:
+        """The slots of a model that is loaded and stays; None for any other."""
+        return self._runners[name].slots if self.is_warm(name) else None
 
     async def _acquire(self, runner: ModelRunner, record: RequestRecord) -> Lease:
         if runner.load_begun:

@@ -20,7 +20,7 @@ from relaydesk.core.gateway.models import ModelName, find_model
 from relaydesk.core.gateway.work import Capabilities
 from relaydesk.core.ids import parse_model_name
 from relaydesk.core.pool.gguf import GgufHeader
-from relaydesk.core.pool.model import ModelSpec
+from relaydesk.core.pool.model import MOST_RATE, ModelSpec
 from relaydesk.core.pool.need import Measured, Subject, effective_ctx, estimate
 from relaydesk.core.pool.setup import (
     EMBEDDER,
@@ -344,9 +344,36 @@ def _check(spec: ModelSpec) -> None:
             "leave host-only out, or register a server on 127.0.0.1",
             param="host_only",
         )
+    _check_offer(spec)
     if spec.kind != "url" and not os.path.isabs(spec.path):
         raise LocalError(
             "invalid_request", "the model's path is not absolute", "give the whole path", param="path"
+        )
+
+
+def _check_offer(spec: ModelSpec) -> None:
+    """What may be offered to the relay network (design §6)."""
+    for name in ("input_rate", "output_rate"):
+        if not 0 <= getattr(spec, name) <= MOST_RATE:
+            raise LocalError(
+                "invalid_request",
+                f"{name} is {getattr(spec, name)}",
+                f"choose 0 to {MOST_RATE} microUSDC per 1,000,000 tokens",
+                param=name,
+            )
+    if spec.offer and spec.kind == "url":
+        raise LocalError(
+            "invalid_request",
+            "a model on another server cannot be offered: strangers are answered on this machine alone",
+            "offer a model that runs here",
+            param="offer",
+        )
+    if spec.offer and spec.slots < 2:
+        raise LocalError(
+            "invalid_request",
+            "a stranger never gets the last slot, so a model with one slot cannot be offered",
+            "give it two slots or more",
+            param="offer",
         )
 
 

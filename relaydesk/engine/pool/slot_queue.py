@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from relaydesk.core.errors import Fault, PeerError
-from relaydesk.core.pool.slots import Slot, SlotTable, stranger_may_take
+from relaydesk.core.pool.slots import Slot, SlotTable, idle_for_strangers, stranger_may_take
 
 
 class SlotQueue:
@@ -57,6 +57,14 @@ class SlotQueue:
             and stranger_may_take(
                 free=self._table.free, held=len(self._lent), most=most, waiting=len(self._waiting)
             )
+        )
+
+    def idle_for_strangers(self, most: int) -> int:
+        """How many strangers would get a slot now, if at most ``most`` of them may hold one."""
+        if self._ended is not None or self._strangers:
+            return 0
+        return idle_for_strangers(
+            free=self._table.free, held=len(self._lent), most=most, waiting=len(self._waiting)
         )
 
     @asynccontextmanager

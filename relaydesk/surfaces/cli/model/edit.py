@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from relaydesk.config.kinds import show_duration
 from relaydesk.core.commands import FitModel, RemoveModel, SetModel
 from relaydesk.core.errors import FaultError
 from relaydesk.core.pool.fit import FitReport
+from relaydesk.core.relay.price.rate import MICRO
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.core.view.sections import ModelView
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node
@@ -60,7 +62,7 @@ def _known(row: ModelView | None) -> dict[str, Any]:
     """What the list of models shows of a model's settings."""
     if row is None:
         return {}
-    shown = ("aliases", "slots", "keep_alive_s", "preload", "host_only")
+    shown = ("aliases", "slots", "keep_alive_s", "preload", "host_only", "offer", "input_rate", "output_rate")
     return {"ctx": row.context_length} | {key: getattr(row, key) for key in shown}
 
 
@@ -87,6 +89,8 @@ def shown(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ",".join(map(str, value)) or "none"
+    if key in ("input_rate", "output_rate"):
+        return f"{format((Decimal(value) / MICRO).normalize(), 'f')} USD"
     if key == "keep_alive_s":
         return "the node's" if value is None else "for ever" if value < 0 else show_duration(value)
     return safe_text(str(value), 120) or "none"

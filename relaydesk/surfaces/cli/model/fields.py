@@ -13,7 +13,8 @@ import click
 from relaydesk.config.kinds import duration
 from relaydesk.core.errors import FaultError, LocalError
 from relaydesk.core.ids import parse_model_name
-from relaydesk.core.pool.model import KvType
+from relaydesk.core.pool.model import MOST_RATE, KvType
+from relaydesk.core.relay.price.rate import MICRO, micro_rate, parse_usd
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,6 +93,17 @@ def _keep_alive(text: str) -> int:
         raise ValueError(f"{text!r} is not {_KEEP_ALIVE.allowed} (0 unloads at once)") from None
 
 
+def _price(text: str) -> int:
+    """MicroUSDC per 1,000,000 tokens, of USD as people type them: rounded up as the wire has it."""
+    try:
+        rate = micro_rate(parse_usd(text))
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    if rate > MOST_RATE:
+        raise ValueError(f"{text!r} is more than {MOST_RATE // MICRO} USD for 1M tokens")
+    return rate
+
+
 def _path(text: str) -> str:
     """An absolute path: the node runs in another directory. Empty means none."""
     return os.path.abspath(os.path.expanduser(text)) if text else ""
@@ -160,6 +172,19 @@ FIELDS: Final[tuple[Field, ...]] = (
         default="yes",
     ),
     Field("host_only", "host-only", _word, "", "Never leave this machine.", switch=True, default="no"),
+    Field(
+        "offer",
+        "offer",
+        _word,
+        "",
+        "Let the relay network use it while it is loaded; it needs two slots.",
+        switch=True,
+        default="no",
+    ),
+    Field("input_rate", "input-price", _price, "USD", "What strangers pay for 1M tokens read.", default="0"),
+    Field(
+        "output_rate", "output-price", _price, "USD", "What strangers pay for 1M tokens written.", default="0"
+    ),
     Field("path", "path", _path, "FILE", "Where its file is, after it was moved."),
     Field("url", "url", str, "URL", "For a model on another server: where that is."),
     Field("url_model", "url-model", str, "NAME", "For a model on another server: its name there."),
