@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,7 +27,8 @@ from relaydesk.surfaces.control import light
 class Hub:
     """One running hub with its own state directory. A context manager; afterwards nothing is left.
 
-    Keyword arguments are settings by their environment names without ``RELAY_``.
+    Keyword arguments are settings by their environment names without ``RELAY_``; ``prefix`` are words before
+    the command, such as ``ip netns exec NAME``.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Hub:
         tls: bool = False,
         metrics: bool = False,
         runtime_dir: Path | None = None,
+        prefix: Sequence[str] = (),
         **settings: str,
     ) -> None:
         self._own = tempfile.TemporaryDirectory(prefix="rd-") if directory is None else None
         self.dir = Path(self._own.name) if self._own is not None else directory or Path()
         self.socket = self.dir / "c.sock"
         self.state = self.dir / "state"
+        self._prefix = tuple(prefix)
         self._env = {name: value for name, value in os.environ.items() if not name.startswith("RELAY")}
         self._env |= {
             "RELAY_STATE_DIR": str(self.state),
@@ -66,7 +69,7 @@ class Hub:
         """Start it and wait until it listens."""
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "relaydesk", "serve"],
+                [*self._prefix, sys.executable, "-m", "relaydesk", "serve"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=self._env,
