@@ -83,9 +83,9 @@ def _read(path: Path) -> Statement:
 def _compare(first: Statement, second: Statement, as_json: bool) -> None:
     found = compare(first, second)
     broken = {name: fault_in(each) for name, each in (("first", first), ("second", second))}
-    same = found.difference is None and not any(broken.values())
+    equal = found.difference is None and not any(broken.values())
     if as_json:
-        print_json({"same": same, "faults": broken, **msgspec.to_builtins(found, enc_hook=str)})
+        print_json({"equal": equal, "faults": broken, **msgspec.to_builtins(found, enc_hook=str)})
     else:
         for name, fault in broken.items():
             if fault:
@@ -97,7 +97,7 @@ def _compare(first: Statement, second: Statement, as_json: bool) -> None:
             tell(f"{found.same:,} rows are equal; the {longer} goes on for {abs(found.more):,} more.")
         else:
             tell(f"All {found.same:,} rows are equal.")
-    if not same:
+    if not equal:
         raise click.exceptions.Exit(1)
 
 
