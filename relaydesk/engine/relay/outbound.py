@@ -8,17 +8,15 @@ and ``Accept-Encoding: identity`` beside it: no ``User-Agent``.
 from __future__ import annotations
 
 import asyncio
-import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
-from types import TracebackType
-from typing import Final, NamedTuple, Self
-
-from multidict import CIMultiDict
+from typing import Final
 
 from relaydesk.core.ports import Clock
 from relaydesk.engine.relay.connection import Connection
 from relaydesk.engine.relay.dial import Resolve, dial, system_resolve
+from relaydesk.engine.relay.reply import Reply
+from relaydesk.engine.relay.request import Origin, framed, head_of, parts_of
 from relaydesk.engine.relay.unreachable import UnreachableError
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 
@@ -31,133 +29,7 @@ REST_EACH: Final = 32
 REST_ALL: Final = 256
 # Below what servers commonly keep a silent connection for, so that few are found closed.
 REST_S: Final = 30.0
-
-_URL: Final = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<path>/[!-\"$-~]*)?"
-)
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE: Final = re.compile(r"[\t -~\x80-\xff]*")
-_METHOD: Final = re.compile(r"[A-Z]+")
-# What the client writes itself.
-_OURS: Final = frozenset(
-    {
-        "host",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "accept-encoding",
-        "expect",
-        "upgrade",
-        "te",
-    }
-)
-
-
-class _Origin(NamedTuple):
-    scheme: str
-    host: str
-    port: int
-
-
-class Reply:
-    """A response whose head has come. Read it to its end or `aclose` it; as a context manager it closes.
-
-    ``headers`` know no case and keep every value of a name.
-    """
-
-    def __init__(
-        self,
-        connection: Connection,
-        done: Callable[[Connection], None],
-        pump: asyncio.Task[None] | None,
-        silence_s: float,
-    ) -> None:
-        self.status = connection.response.status
-        self.headers = CIMultiDict(connection.response.fields)
-        self._connection: Connection | None = connection
-        self._done = done
-        self._pump = pump
-        self._silence_s = silence_s
-
-    @property
-    def length(self) -> int | None:
-        """The body's length where the head says it."""
-        stated = self.headers.get("content-length")
-        return int(stated) if stated is not None else None
-
-    def whole(self, limit: int) -> bytes | None:
-        """The body where all of it is here already and not above ``limit`` bytes; the reply is then read."""
-        found = self._connection.complete(limit) if self._connection is not None else None
-        if found is not None:
-            self._finish()
-        return found
-
-    async def next_chunk(self) -> bytes:
-        """The next bytes of the body as they came; empty after the last. Raises `UnreachableError`."""
-        if self._connection is None:
-            return b""
-        piece = await self._connection.piece(self._silence_s)
-        if not piece:
-            self._finish()
-        return piece
-
-    async def flow(self, sink: Callable[[bytes], bool]) -> bool:
-        """Give the body to ``sink`` the moment it comes: true once it has ended.
-
-        False where ``sink`` returned false, which means that it takes no more for now: call again when it
-        does. Raises `UnreachableError`.
-        """
-        if self._connection is None:
-            return True
-        ended = await self._connection.flow(sink, self._silence_s)
-        if ended:
-            self._finish()
-        return ended
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes. Raises `UnreachableError` where it breaks off."""
-        while piece := await self.next_chunk():
-            yield piece
-
-    async def read(self, limit: int) -> bytes:
-        """The whole body. Raises `UnreachableError`, ``broken`` also where it is longer than ``limit`` bytes.
-
-        Whoever waits for it bounds the time.
-        """
-        body = bytearray()
-        while piece := await self.next_chunk():
-            body += piece
-            if len(body) > limit:
-                await self.aclose()
-                raise UnreachableError("broken", f"its answer is longer than {limit} bytes")
-        return bytes(body)
-
-    async def aclose(self) -> None:
-        """Be done with it. What was not read to its end costs the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.abort()
-            self._done(connection)
-        await cancel_and_wait(self._pump)
-
-    def _finish(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        if self._pump is not None and not _succeeded(self._pump):
-            # Answered before the request was whole: the rest of it must not look like another request.
-            self._pump.cancel()
-            connection.abort()
-        self._done(connection)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
+_FOREVER_S: Final = 86_400.0
 
 
 class Outbound:
@@ -180,7 +52,7 @@ class Outbound:
         self._tls = tls
         self._resolve = resolve
         # The last of a list rested the shortest.
-        self._resting: dict[_Origin, list[Connection]] = {}
+        self._resting: dict[Origin, list[Connection]] = {}
         self._count = 0
         self._busy: set[Connection] = set()
         self._sweep: asyncio.TimerHandle | None = None
@@ -204,11 +76,11 @@ class Outbound:
         resting connection that turned out to be closed, nothing came back, and the body is ``bytes``.
         Raises `UnreachableError`, or `ValueError` where no request can be made of this.
         """
-        origin, path = _parts(url)
+        origin, path = parts_of(url)
         if origin.scheme == "http" and not self._allow_private():
             raise UnreachableError("refused_address", "its address is no https:// address")
         whole = isinstance(body, bytes)
-        head = _head(origin, method, path, headers, len(body) if isinstance(body, bytes) else length)
+        head = head_of(origin, method, path, headers, len(body) if isinstance(body, bytes) else length)
         # A body that cannot be repeated never meets a connection that may be closed already.
         connection = self._take(origin) if whole else None
         while connection is not None and isinstance(body, bytes):
@@ -221,7 +93,7 @@ class Outbound:
         connection = await self._dial(origin)
         if isinstance(body, bytes):
             return await self._ask(connection, origin, head, body, None, head_s, silence_s)
-        return await self._ask(connection, origin, head, b"", _framed(body, length), head_s, silence_s)
+        return await self._ask(connection, origin, head, b"", framed(body, length), head_s, silence_s)
 
     async def aclose(self) -> None:
         """Close every connection; nothing is sent any more."""
@@ -246,7 +118,7 @@ class Outbound:
     async def _ask(
         self,
         connection: Connection,
-        origin: _Origin,
+        origin: Origin,
         head: bytes,
         body: bytes,
         pieces: AsyncIterator[bytes] | None,
@@ -279,7 +151,7 @@ class Outbound:
         if pump.done() and not connection.response.head_done:
             pump.result()
 
-    async def _dial(self, origin: _Origin) -> Connection:
+    async def _dial(self, origin: Origin) -> Connection:
         if self._closed:
             raise UnreachableError("broken", "this node is stopping")
         context = self._tls() if origin.scheme == "https" else None
@@ -293,7 +165,7 @@ class Outbound:
 
     # The pool.
 
-    def _take(self, origin: _Origin) -> Connection | None:
+    def _take(self, origin: Origin) -> Connection | None:
         some = self._resting.get(origin)
         while some:
             connection = some.pop()
@@ -306,7 +178,7 @@ class Outbound:
             connection.abort()
         return None
 
-    def _give_back(self, origin: _Origin, connection: Connection) -> None:
+    def _give_back(self, origin: Origin, connection: Connection) -> None:
         self._busy.discard(connection)
         connection.rest()
         some = self._resting.setdefault(origin, [])
@@ -322,7 +194,7 @@ class Outbound:
         if self._sweep is None:
             self._sweep = asyncio.get_running_loop().call_later(REST_S / 2, self._close_old)
 
-    def _ended(self, origin: _Origin, connection: Connection) -> None:
+    def _ended(self, origin: Origin, connection: Connection) -> None:
         connection.on_idle_end = None
         some = self._resting.get(origin, [])
         if connection in some:
@@ -342,59 +214,6 @@ class Outbound:
             self._sweep = asyncio.get_running_loop().call_later(REST_S / 2, self._close_old)
 
 
-_FOREVER_S: Final = 86_400.0
-
-
-def _parts(url: str) -> tuple[_Origin, str]:
-    """Where a URL points and the rest of it as it stands. Raises `ValueError`."""
-    found = _URL.fullmatch(url)
-    if not found:
-        raise ValueError("this is no http or https URL that can be asked for")
-    scheme, port = found["scheme"], int(found["port"] or (443 if found["scheme"] == "https" else 80))
-    if not 0 < port < 65536:
-        raise ValueError("the URL's port does not exist")
-    return _Origin(scheme, found["host"].lower(), port), found["path"] or "/"
-
-
-def _head(
-    origin: _Origin, method: str, path: str, headers: Sequence[tuple[str, str]], length: int | None
-) -> bytes:
-    """A request's head. Raises `ValueError` for what would not stay one line each, or is not the caller's."""
-    if not _METHOD.fullmatch(method):
-        raise ValueError("the method is none")
-    usual = origin.port == (443 if origin.scheme == "https" else 80)
-    lines = [
-        f"{method} {path} HTTP/1.1",
-        f"Host: {origin.host}" if usual else f"Host: {origin.host}:{origin.port}",
-        "Accept-Encoding: identity",
-    ]
-    for name, value in headers:
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value) or name.lower() in _OURS:
-            raise ValueError("a header cannot be sent")
-        lines.append(f"{name}: {value}")
-    if length is None:
-        lines.append("Transfer-Encoding: chunked")
-    elif length or method != "GET":
-        lines.append(f"Content-Length: {length}")
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
-
-async def _framed(body: AsyncIterator[bytes], length: int | None) -> AsyncIterator[bytes]:
-    """An iterated body as it goes over the wire. Raises `ValueError` where it is not ``length`` bytes."""
-    sent = 0
-    async for piece in body:
-        if not piece:
-            continue
-        sent += len(piece)
-        if length is not None and sent > length:
-            raise ValueError("the body is longer than announced")
-        yield b"%x\r\n%b\r\n" % (len(piece), piece) if length is None else piece
-    if length is None:
-        yield b"0\r\n\r\n"
-    elif sent < length:
-        raise ValueError("the body is shorter than announced")
-
-
 async def _pump(connection: Connection, pieces: AsyncIterator[bytes], stall_s: float) -> None:
     """Send a body piece by piece, no faster than the node takes it."""
     try:
@@ -408,7 +227,3 @@ async def _pump(connection: Connection, pieces: AsyncIterator[bytes], stall_s: f
     except Exception:
         connection.fail(UnreachableError("broken", "the request's body broke off"))
         raise
-
-
-def _succeeded(task: asyncio.Task[None]) -> bool:
-    return task.done() and not task.cancelled() and task.exception() is None
