@@ -17,6 +17,7 @@ from relaydesk.core.codec import decode, encode, fault_view
 from relaydesk.core.commands import Access, Command, Outcome, name_of, read_only_fault
 from relaydesk.core.errors import Fault, LocalError
 from relaydesk.core.ports import Clock
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import SECTIONS, NodeView, Update
 from relaydesk.core.view.sections import Section
@@ -24,8 +25,13 @@ from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.engine.watch import QUEUE_LIMIT
 from relaydesk.node_api import WatchClosedError
 
-# Sections that recordings of before the relay network lack: a node of that time took no part in one.
-_LATER: Final[dict[str, Any]] = {"network": NetworkView(), "relays": RelaysView(), "hops": HopsView()}
+# Sections that older recordings lack: a node of that time took no part in a network and kept no books.
+_LATER: Final[dict[str, Any]] = {
+    "network": NetworkView(),
+    "relays": RelaysView(),
+    "hops": HopsView(),
+    "ledger": LedgerView(),
+}
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -183,13 +189,13 @@ class ScriptedNode:
 
 
 def _completed(first: Update) -> Update:
-    """The first update with the sections that nodes did not have when it was written."""
-    absent = {name: value for name, value in _LATER.items() if getattr(first, name) is None}
-    # One that has some of them was written by a node that had them all.
-    if first.meta is None or len(absent) < len(_LATER):
+    """The first update with the sections that nodes did not have yet when it was written."""
+    if first.meta is None:
         return first
     made: dict[str, Any] = {
-        name: Section("ready", first.meta.as_of_ms, value) for name, value in absent.items()
+        name: Section("ready", first.meta.as_of_ms, value)
+        for name, value in _LATER.items()
+        if getattr(first, name) is None
     }
     return msgspec.structs.replace(first, **made)
 

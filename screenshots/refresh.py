@@ -4,6 +4,8 @@
 (Debian: librsvg2-bin) is installed: code hosts show no fonts of an SVG. ``--check`` writes nothing and fails
 where an SVG is another than the console draws now, or a PNG is missing.
 
+The demo's node is in no network: what panes of it show is `tests/surfaces/console/panes/network_scenes.py`.
+
 A new recording: ``relaydesk demo --once --record tests/recordings/demo.jsonl``.
 """
 
@@ -30,12 +32,14 @@ RECORDING: Final = HERE.parent / "tests" / "recordings" / "demo.jsonl"
 sys.path.insert(0, str(HERE.parent))
 
 from relaydesk.core.commands import Command, FitModel, Outcome, ShowUsage, name_of  # noqa: E402 - the path comes first
+from relaydesk.core.view.sections import Section  # noqa: E402
 from relaydesk.node_api import NodeApi  # noqa: E402
 from relaydesk.scripted import Frame, ScriptedNode, read_recording  # noqa: E402
 from relaydesk.surfaces.console.app import ConsoleApp  # noqa: E402
 from relaydesk.surfaces.console.panes.overview.history import STEP_MS  # noqa: E402
 from relaydesk.surfaces.console.panes.overview.pane import OverviewPane  # noqa: E402
 from relaydesk.surfaces.console.session import Session  # noqa: E402
+from tests.surfaces.console.panes.network_scenes import sections  # noqa: E402
 
 SIZES: Final = ((120, 36), (80, 24))
 PNG_WIDTH: Final = {120: 1320, 80: 960}
@@ -48,11 +52,15 @@ SURROUNDINGS: Final = ("NO_COLOR", "COLORTERM", "TEXTUAL", "TEXTUAL_THEME", "TEX
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A picture: the keys that lead to it, and the share of the recording that has been played by then."""
+    """A picture: the keys that lead to it, and the share of the recording that has been played by then.
+
+    ``network``: the recording's node is shown in a network that was made for pictures.
+    """
 
     name: str
     keys: tuple[str, ...]
     share: float
+    network: bool = False
 
 
 SHOTS: Final = (
@@ -61,6 +69,8 @@ SHOTS: Final = (
     Shot("requests", ("3", "o"), 1.0),
     Shot("keys", ("4", "down"), 1.0),
     Shot("audit", ("6", "down"), 1.0),
+    Shot("relays", ("7", *["down"] * 11), 1.0, network=True),
+    Shot("hops", ("8", "down", "down"), 1.0, network=True),
 )
 
 
@@ -127,8 +137,10 @@ async def draw(shot: Shot, size: tuple[int, int], frames: tuple[Frame, ...], ans
     clock = Moment(meta.as_of_ms)
     at_ms = round(end_ms(frames) * shot.share)
 
+    shown = in_network(frames, meta.as_of_ms + at_ms) if shot.network else frames
+
     async def connect() -> NodeApi:
-        node = Recorded(frames, clock)
+        node = Recorded(shown, clock)
         node.answers = answers
         clock.played_ms = at_ms
         return node
@@ -147,6 +159,13 @@ async def draw(shot: Shot, size: tuple[int, int], frames: tuple[Frame, ...], ans
         # The footer is drawn once a second; this draws it now.
         await pilot.press("p", "p")
         return app.export_screenshot(title="relaydesk")
+
+
+def in_network(frames: tuple[Frame, ...], now_ms: int) -> tuple[Frame, ...]:
+    """The recording with a network from its beginning on."""
+    made: dict[str, Any] = {name: Section("ready", now_ms, value) for name, value in sections(now_ms).items()}
+    first = msgspec.structs.replace(frames[0].update, **made)
+    return (msgspec.structs.replace(frames[0], update=first), *frames[1:])
 
 
 def end_ms(frames: tuple[Frame, ...]) -> int:

@@ -189,7 +189,7 @@ async def test_pause_holds_and_goes_on(desk: Desk) -> None:
 
 
 async def test_help_is_the_panes_own_and_has_its_keys(desk: Desk) -> None:
-    async with console(desk, (100, 60)) as (app, pilot):
+    async with console(desk, (100, 70)) as (app, pilot):
         await _log(app, pilot)
         await pilot.press("question_mark")
         await pilot.pause()

@@ -237,7 +237,8 @@ def hostile_sections(now_ms: int) -> dict[str, Any]:
             tuple(
                 RelayView(
                     f"{at}{text}:1", text, text, ("eligible", "unknown", "blocked")[at % 3], text, "demoted",  # type: ignore[arg-type]
-                    text, text, 1e6, 3, (0, 600_000, 3), 1.0, 3, 3, 3, 3, now_ms, now_ms + at, text, seen,
+                    text, text, 1e6, 3, (0, 600_000, 3), 1.0, 3, 3, 3, 3, now_ms, now_ms + at, text,
+                    seen[at : at + 2],
                     now_ms, now_ms, tuple(bad), 0,
                 )
                 for at, text in enumerate(bad)
