@@ -22,7 +22,9 @@ from relaydesk.engine.bus import Bus
 from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.ledger.purse import Purse
 from relaydesk.engine.looplag import LoopLag
+from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.relay.age import PyrageAge
+from relaydesk.engine.relay.ask import LEDGER_PATH
 from relaydesk.engine.relay.asker import Asker
 from relaydesk.engine.relay.circuits import Caps, Circuits
 from relaydesk.engine.relay.details import OwnDetails
@@ -33,10 +35,13 @@ from relaydesk.engine.relay.directory.shelf import Shelf
 from relaydesk.engine.relay.directory.sources import Sources
 from relaydesk.engine.relay.entrance import trusting
 from relaydesk.engine.relay.ephemerals import Ephemerals
+from relaydesk.engine.relay.exchange.exchange import Exchange
 from relaydesk.engine.relay.forward import Forwarder
 from relaydesk.engine.relay.identity import Identity
 from relaydesk.engine.relay.meter import RelayMeter
 from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.target.desk import Target
+from relaydesk.engine.relay.target.serve import Strangers
 from relaydesk.engine.relay.verified import Verified
 from relaydesk.engine.relay.view import Stranger
 from relaydesk.store.db import Database
@@ -67,6 +72,9 @@ class Ground:
     alerts: AlertBoard
     settings: Callable[[], Settings]
     draining: Callable[[], bool]
+    # What strangers are served with; None for a node that only relays.
+    pool: Pool | None = None
+    gateway: Callable[[], Strangers] | None = None
 
     @property
     def lab(self) -> bool:
@@ -108,6 +116,7 @@ class Parts:
     trust: ssl.SSLContext
     ledger: Ledger
     purse: Purse
+    target: Target | None
 
 
 async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
@@ -120,18 +129,21 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
     meter = RelayMeter(ground.clock, RelayMeterRepo(ground.database))
     await meter.open()
     verified = Verified(outbound, ground.clock)
-    keys = Ephemerals(PyrageAge(), _advertiser(identity), ground.clock)
+    age = PyrageAge()
+    keys = Ephemerals(age, _advertiser(identity), ground.clock)
     ledger, purse = await _books(ground, identity, secrets)
+    asker = _asker(ground, book, identity, outbound)
+    target = _target(ground, identity, age, keys, ledger)
     return Parts(
         identity=identity,
         keys=keys,
-        own=OwnDetails(identity, keys, said.offers, ledger=False),
+        own=OwnDetails(identity, keys, said.offers if target is None else target.offers.models, ledger=True),
         outbound=outbound,
         book=book,
         sources=sources,
         publisher=publisher,
         keeper=await _keeper(ground, outbound),
-        asker=_asker(ground, book, identity, outbound),
+        asker=asker,
         meter=meter,
         verified=verified,
         forwarder=Forwarder(
@@ -140,10 +152,12 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
             verified=verified,
             circuits=Circuits(ground.clock, meter, ground.caps),
             draining=ground.draining,
+            also=frozenset({LEDGER_PATH}),
         ),
         trust=trust,
         ledger=ledger,
         purse=purse,
+        target=target,
     )
 
 
@@ -194,6 +208,25 @@ def _asker(ground: Ground, book: Book, identity: Identity, outbound: Outbound) -
         ground.alerts,
         lambda: ground.settings().probe_interval,
         strangers=lambda: _strangers(book),
+    )
+
+
+def _target(
+    ground: Ground, identity: Identity, age: PyrageAge, keys: Ephemerals, ledger: Ledger
+) -> Target | None:
+    if ground.pool is None or ground.gateway is None:
+        return None
+    return Target(
+        identity,
+        age,
+        keys,
+        ledger,
+        ground.pool,
+        ground.gateway,
+        ground.clock,
+        ground.rng,
+        share=lambda: ground.settings().network_slots,
+        draining=ground.draining,
     )
 
 

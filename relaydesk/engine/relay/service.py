@@ -169,10 +169,16 @@ class NetworkService:
                 self._counts = counts
                 self._changed()
 
+    async def tickets_over(self) -> None:
+        """While the node goes down: wait for those whom it has given tickets."""
+        if self.parts is not None and self.parts.target is not None:
+            await self.parts.target.tickets_over()
+
     async def close(self) -> None:
         """Close connections and write down what was counted."""
         parts, self.parts = self.parts, None
         if parts is not None:
+            await parts.exchange.aclose()
             await parts.verified.aclose()
             await parts.outbound.aclose()
             await parts.ledger.close()

@@ -1,0 +1,1 @@
+"""The asking side of a whole exchange: choose, reserve, pay, ask sealed, open, settle."""

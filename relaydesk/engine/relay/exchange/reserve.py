@@ -1,0 +1,339 @@
+"""One reserve at one target: sealed both ways, signed by the payer, its ticket checked (wire §4.3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from relaydesk.core.errors import Fault, PeerError, as_peer_error
+from relaydesk.core.ledger.extensions import read_note
+from relaydesk.core.ledger.keys import KeySigner
+from relaydesk.core.ledger.refusal import LedgerRefusal
+from relaydesk.core.ports import Age, AgeIdentity, Clock
+from relaydesk.core.relay.address import decode_address
+from relaydesk.core.relay.bound.reserve_count import reserve_input_count, tool_growth
+from relaydesk.core.relay.catalogue import MOST_ERROR_BYTES, ErrorReport, read_error
+from relaydesk.core.relay.exchange.demand import Demand
+from relaydesk.core.relay.exchange.nobody import Kind, Passed
+from relaydesk.core.relay.exchange.refused import move, reserve_fault
+from relaydesk.core.relay.exchange.ticket_check import Terms, ticket_fault
+from relaydesk.core.relay.records.canonical import RecordError, b64
+from relaydesk.core.relay.records.details import DETAILS_LIMIT, Details
+from relaydesk.core.relay.records.reserve import MEDIA_TYPE, ReserveRequest, encode_reserve, reserve_bytes
+from relaydesk.core.relay.records.reserve_response import ReserveResponse, decode_response
+from relaydesk.core.relay.records.ticket import Ticket
+from relaydesk.core.relay.ref import NodeRef
+from relaydesk.core.relay.sealed.envelope import SealedError, open_envelope, read_envelope, seal_envelope
+from relaydesk.core.relay.sealed.response_key import key_is_committed, unwrap_key
+from relaydesk.core.relay.target.candidate import Candidate
+from relaydesk.core.relay.target.constraints import Constraints
+from relaydesk.core.relay.version import TIGHT_BOUND, at_least
+from relaydesk.engine.ledger.purse import Extras, Purse
+from relaydesk.engine.relay.answered import Answered, NotReachedError
+from relaydesk.engine.relay.ask import Ask
+from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.exchange.market import Market
+from relaydesk.engine.relay.outbound import UnreachableError
+from relaydesk.engine.relay.peers import Peer
+from relaydesk.engine.relay.probe import HEAD_S, PATH
+from relaydesk.engine.relay.send import BODY_S
+
+RESERVE_PATH: Final = "/v1/zs/reserve"
+# A response has a ticket, a key and how an account stands: some kilobytes.
+RESPONSE_LIMIT: Final = 256 * 1024
+# Nobody's clock is further off; a stamp of another day would only let a caught reserve be kept for then.
+_MOST_SKEW_S: Final = 86_400
+
+
+class PassedOver(Exception):
+    """A target does not get the request; ``passed`` says why."""
+
+    def __init__(self, ref: NodeRef, kind: Kind, fault: Fault) -> None:
+        super().__init__(fault.sentence)
+        self.passed = Passed(ref, kind, fault)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A ticket that may be paid. ``key`` is the response key, ``reply`` what answers are sealed to.
+
+    ``public`` is the target's signing key, ``ledger`` whether it keeps ours, ``relay`` who carried the
+    reserve, ``rtt_ms`` how long that took.
+    """
+
+    ref: NodeRef
+    ticket: Ticket
+    public: bytes
+    ledger: bool
+    relay: NodeRef
+    rtt_ms: float
+    key: bytes = field(repr=False)
+    reply: AgeIdentity = field(repr=False)
+
+
+@dataclass(slots=True)
+class _Try:
+    """What the next attempt is made with, and which of its parts may be changed once."""
+
+    reply: AgeIdentity
+    issued_at: int | None = None
+    left: set[str] = field(default_factory=lambda: {"restamp", "reseal", "renew"})
+
+
+class Reserver:
+    """Reserves at targets. ``fee_bps`` is the network's fee in 1/10000."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        market: Market,
+        purse: Purse,
+        age: Age,
+        clock: Clock,
+        fee_bps: Callable[[], int],
+    ) -> None:
+        self._asker = asker
+        self._market = market
+        self._purse = purse
+        self._age = age
+        self._clock = clock
+        self._fee_bps = fee_bps
+
+    async def reserve(
+        self,
+        candidate: Candidate,
+        demand: Demand,
+        constraints: Constraints,
+        credit_left: int | None,
+        budget_s: float,
+    ) -> Reservation:
+        """Get a ticket, with a reply key that nobody has seen before.
+
+        Raises `PassedOver` where another target may do, `PeerError` where none would, `EnvError` where the
+        purse fails.
+        """
+        ref = candidate.ref
+        end = self._clock.mono() + budget_s
+        payer = await self._purse.key(ref.operator)
+        attempt = _Try(self._age.new_identity())
+        while True:
+            peer = await self._peer(ref, end)
+            details = peer.verified.details if peer.verified is not None else None
+            assert details is not None
+            ledger = bool(details.relaydesk_ledger)
+            extras = await self._purse.extras(ref) if ledger else Extras()
+            asked = self._request(candidate, demand, constraints, details, payer, attempt, extras)
+            answered = await self._send(ref, details, asked, end)
+            async with answered:
+                body = await _read(ref, answered)
+            if 200 <= answered.status < 300:
+                response = self._opened(ref, attempt.reply, body)
+                await self._told(ref, response, extras, ledger)
+                terms = Terms(
+                    ref,
+                    decode_address(peer.listed.signing),
+                    asked,
+                    self._market.advertised(ref, demand.model),
+                    constraints.hints,
+                    demand.max_output is not None,
+                    credit_left,
+                    self._fee_bps(),
+                )
+                return self._taken(terms, response, attempt.reply, answered, ledger=ledger)
+            report = read_error(body)
+            if not await self._again(ref, answered.code, report, attempt, end):
+                raise self._refused(ref, answered, report)
+
+    async def _peer(self, ref: NodeRef, end: float, *, anew: bool = False) -> Peer:
+        """The target with a key that may be sealed to; its details are fetched where they are too old."""
+        peer = self._asker.peers.get(ref)
+        held = peer.verified if peer is not None else None
+        if anew or held is None or not held.usable(self._clock.wall_ms()):
+            ask = Ask(
+                target=ref,
+                path=PATH,
+                method="GET",
+                purpose="probe",
+                accept="application/json",
+                head_s=HEAD_S,
+                check=self._asker.peers.check,
+                check_limit=DETAILS_LIMIT,
+            )
+            try:
+                await (await self._asker.send(ask, budget_s=self._left(end))).aclose()
+            except NotReachedError as error:
+                raise _not_reached(ref, error) from None
+            peer = self._asker.peers.get(ref)
+            held = peer.verified if peer is not None else None
+        if peer is None or held is None or not held.usable(self._clock.wall_ms()):
+            raise PassedOver(
+                ref,
+                "no_key",
+                Fault(
+                    "no_ephemeral_capacity",
+                    f"node {ref} has no key that may be sealed to",
+                    "see `relaydesk relays`",
+                    retry_after=30,
+                ),
+            )
+        return peer
+
+    def _request(
+        self,
+        candidate: Candidate,
+        demand: Demand,
+        constraints: Constraints,
+        details: Details,
+        payer: KeySigner,
+        attempt: _Try,
+        extras: Extras,
+    ) -> ReserveRequest:
+        most = constraints.output_for(candidate)
+        tight = at_least(details.proto_version, *TIGHT_BOUND)
+        growth = tool_growth(
+            grows=demand.grows,
+            rounds=details.max_tool_iterations,
+            headroom=details.tool_headroom_per_iteration,
+        )
+        count = reserve_input_count(
+            demand.bounds.v2 if tight else demand.bounds.v1,
+            growth=growth,
+            max_output=most,
+            context_window=candidate.capacity(demand.model).context_window,
+        )
+        request = ReserveRequest(
+            model=demand.model,
+            input_count=max(count, 1),
+            max_output_count=most,
+            stream=demand.stream,
+            proxy_recipient=attempt.reply.recipient,
+            payer_addr=payer.address,
+            input_bound_version=2 if tight else None,
+            relaydesk_voucher=extras.voucher or None,
+            relaydesk_settle=msgspec.Raw(msgspec.json.encode(extras.settle) if extras.settle else b"null"),
+        )
+        issued_at = attempt.issued_at if attempt.issued_at is not None else self._now_s()
+        stamped = msgspec.structs.replace(request, payer_issued_at=issued_at)
+        signature = b64(payer.sign(reserve_bytes(stamped, candidate.ref)))
+        return msgspec.structs.replace(stamped, payer_sig=signature)
+
+    async def _send(self, ref: NodeRef, details: Details, asked: ReserveRequest, end: float) -> Answered:
+        try:
+            body = seal_envelope(self._age, encode_reserve(asked), details.ephemeral_age_pubkey or "")
+        except ValueError:
+            raise _inconsistent(ref, "what it advertises is no key") from None
+        ask = Ask(
+            target=ref,
+            path=RESERVE_PATH,
+            purpose="reserve",
+            body=body,
+            content_type=MEDIA_TYPE,
+            accept="application/json",
+            check=_carries,
+            check_limit=RESPONSE_LIMIT,
+        )
+        try:
+            return await self._asker.send(ask, budget_s=self._left(end))
+        except NotReachedError as error:
+            raise _not_reached(ref, error) from None
+
+    def _opened(self, ref: NodeRef, reply: AgeIdentity, body: bytes) -> ReserveResponse:
+        try:
+            return decode_response(open_envelope(reply, body, RESPONSE_LIMIT))
+        except (SealedError, RecordError) as error:
+            raise _inconsistent(ref, f"its answer to the reserve does not hold ({error})") from None
+
+    async def _told(self, ref: NodeRef, response: ReserveResponse, sent: Extras, ledger: bool) -> None:
+        if ledger and response.ledger:
+            try:
+                await self._purse.told(ref, read_note(response.ledger), sent)
+            except LedgerRefusal:
+                raise _inconsistent(ref, "how the account stands there cannot be read") from None
+
+    def _taken(
+        self, terms: Terms, response: ReserveResponse, reply: AgeIdentity, answered: Answered, *, ledger: bool
+    ) -> Reservation:
+        """The ticket, once everything about it holds."""
+        ref, ticket = terms.ref, response.ticket
+        fault = ticket_fault(ticket, terms, self._now_s())
+        if fault is not None:
+            raise PassedOver(ref, "refused", fault)
+        try:
+            key = unwrap_key(reply, response.wrapped_response_key)
+        except SealedError as error:
+            raise _inconsistent(ref, str(error)) from None
+        if not key_is_committed(key, ticket.commit_k):
+            raise _inconsistent(ref, "its ticket commits to another response key")
+        if ledger and response.ledger and read_note(response.ledger).balance < ticket.max_price:
+            hint = f"redeem a voucher of operator {ref.operator} (`relaydesk ledger redeem`)"
+            missing = f"the request may cost {ticket.max_price} microUSDC, and our credit there is less"
+            raise PassedOver(ref, "refused", Fault("credit_missing", f"node {ref}: {missing}", hint))
+        rtt_ms = float(answered.hops[-1].duration_ms)
+        return Reservation(ref, ticket, terms.public, ledger, answered.relay, rtt_ms, key, reply)
+
+    async def _again(self, ref: NodeRef, code: str, report: ErrorReport, attempt: _Try, end: float) -> bool:
+        """Whether the refusal is of a kind that is answered by asking once more, otherwise."""
+        step = move(0, code)
+        if step not in attempt.left:
+            return False
+        attempt.left.discard(step)
+        if step == "restamp":
+            stamp = report.node_time
+            attempt.issued_at = stamp
+            return stamp is not None and abs(stamp - self._now_s()) <= _MOST_SKEW_S
+        if step == "reseal":
+            await self._peer(ref, end, anew=True)
+        # What was sealed to a key that is gone, or known as used, must not be seen again.
+        attempt.reply = self._age.new_identity()
+        return True
+
+    def _refused(self, ref: NodeRef, answered: Answered, report: ErrorReport) -> PassedOver | PeerError:
+        fault = reserve_fault(ref, answered.status, answered.code, report.message)
+        step = move(answered.status, answered.code)
+        if step == "stop":
+            return as_peer_error(fault)
+        if step != "busy":
+            return PassedOver(ref, "refused", fault)
+        seconds = -(-answered.retry_after_ms // 1000)
+        waited = Fault(fault.code, fault.message, fault.hint, retry_after=min(seconds, 3600) or None)
+        return PassedOver(ref, "busy", waited)
+
+    def _left(self, end: float) -> float:
+        return max(0.0, end - self._clock.mono())
+
+    def _now_s(self) -> int:
+        return self._clock.wall_ms() // 1000
+
+
+async def _read(ref: NodeRef, answered: Answered) -> bytes:
+    good = 200 <= answered.status < 300
+    try:
+        async with asyncio.timeout(BODY_S):
+            return await answered.read(RESPONSE_LIMIT if good else MOST_ERROR_BYTES)
+    except (UnreachableError, TimeoutError):
+        if not good:
+            return b""
+        fault = Fault("operators_unreachable", f"the answer of node {ref} broke off", "try again")
+        raise PassedOver(ref, "unreachable", fault) from None
+
+
+def _carries(_: NodeRef, body: bytes) -> str:
+    """Why a body is no target's answer: what stands in front of a relay also answers with 200."""
+    try:
+        read_envelope(body, RESPONSE_LIMIT)
+    except SealedError as error:
+        return str(error)
+    return ""
+
+
+def _not_reached(ref: NodeRef, error: NotReachedError) -> PassedOver:
+    kind: Kind = "no_relay" if error.fault.code == "no_relay_available" else "unreachable"
+    return PassedOver(ref, kind, error.fault)
+
+
+def _inconsistent(ref: NodeRef, why: str) -> PassedOver:
+    return PassedOver(ref, "refused", Fault("operator_inconsistent_response", f"node {ref}: {why}"))
