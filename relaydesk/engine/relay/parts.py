@@ -117,6 +117,7 @@ class Parts:
     ledger: Ledger
     purse: Purse
     target: Target | None
+    exchange: Exchange
 
 
 async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
@@ -158,6 +159,7 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
         ledger=ledger,
         purse=purse,
         target=target,
+        exchange=Exchange(asker, purse, age, ground.clock),
     )
 
 
