@@ -156,6 +156,8 @@ class Node:
             self.alerts,
             settings=lambda: self.loaded.settings,
             draining=lambda: self.phase != "ready",
+            pool=self.pool,
+            gateway=lambda: self.gateway,
         )
 
     def _sections(self) -> dict[str, Callable[[], Any]]:
@@ -287,7 +289,7 @@ class Node:
                 _requests(running),
                 self.loaded.settings.drain_timeout,
             )
-        empty = spawn(self.journal.wait_empty(), name="drain")
+        empty = spawn(self._all_over(), name="drain")
         hurried = spawn(_until(hurry), name="second signal")
         await asyncio.wait(
             [empty, hurried],
@@ -301,6 +303,11 @@ class Node:
             await self.pool.close()
             await asyncio.wait([empty], timeout=_LAST_WORDS_S)
         await cancel_and_wait(empty)
+
+    async def _all_over(self) -> None:
+        """Return once nobody is being answered, and whoever was given a ticket has had time to come."""
+        await self.network.tickets_over()
+        await self.journal.wait_empty()
 
     async def close(self) -> None:
         """End engines and jobs, close the store, let go of the state directory."""

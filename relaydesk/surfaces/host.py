@@ -64,6 +64,7 @@ class Host:
         self._runner: web.AppRunner | None = None
         self._network: NetworkServer | None = None
         self._listeners: list[Listener | asyncio.Server] = []
+        self._node_listeners: list[Listener | asyncio.Server] = []
         self._control: ControlServer | None = None
 
     async def run(self, on_ready: Callable[[Node, str], None]) -> None:
@@ -105,7 +106,8 @@ class Host:
                 if services.done():
                     await services
                 self._sd.send("STOPPING=1", "STATUS=draining")
-                self._close_listeners()
+                # Other nodes are still told that this one goes down, and may use the tickets they have.
+                _close_all(self._listeners)
                 await node.drain(self._hurry)
             finally:
                 await cancel_and_wait(stop)
@@ -189,15 +191,12 @@ class Host:
         tls = node.tls if node.network.door.tls else None
         urls = _urls("http" if tls is None else "https", settings.network_listen.host, port)
         for sock in sockets:
-            self._listeners.append(await _serve(self._network, sock, urls[0], tls))
+            self._node_listeners.append(await _serve(self._network, sock, urls[0], tls))
         node.network.listening = urls
 
-    def _close_listeners(self) -> None:
-        for listener in self._listeners:
-            listener.close()
-
     async def _close(self) -> None:
-        self._close_listeners()
+        _close_all(self._listeners)
+        _close_all(self._node_listeners)
         if self._runner is not None:
             await self._runner.cleanup()
         if self._network is not None:
@@ -206,6 +205,11 @@ class Host:
         if self._control is not None:
             await self._control.close()
         await self.node.close()
+
+
+def _close_all(listeners: list[Listener | asyncio.Server]) -> None:
+    for listener in listeners:
+        listener.close()
 
 
 async def _serve(

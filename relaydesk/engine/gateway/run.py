@@ -139,6 +139,11 @@ class Run:
             raise
         return body
 
+    @property
+    def exact(self) -> bool:
+        """Whether the engine itself has told what every choice used."""
+        return all(reader.tally.exact for reader in self._readers)
+
     def leave(self) -> None:
         """Nobody wants the answer any more. Does nothing where the run has ended by itself."""
         self._end(_GONE)

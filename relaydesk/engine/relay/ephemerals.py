@@ -54,14 +54,22 @@ class Ephemerals:
 
         Costs time in proportion to the ciphertext: a large one belongs into a thread.
         """
+        return self.opener()(ciphertext)
+
+    def opener(self) -> Callable[[bytes], bytes]:
+        """`open` with the keys of this moment: for a thread, while the loop goes on to new ones."""
         self._forget()
-        keys = [self._current, *self._retired] if self._current is not None else []
-        for key in keys:
-            try:
-                return key.identity.open(ciphertext)
-            except ValueError:
-                continue
-        raise ValueError("not sealed to a key of this node that is still kept")
+        keys = (self._current, *self._retired) if self._current is not None else ()
+
+        def opened(ciphertext: bytes) -> bytes:
+            for key in keys:
+                try:
+                    return key.identity.open(ciphertext)
+                except ValueError:
+                    continue
+            raise ValueError("not sealed to a key of this node that is still kept")
+
+        return opened
 
     async def run(self) -> None:
         """Make new keys and forget old ones until cancelled."""

@@ -7,10 +7,14 @@ from urllib.parse import urlsplit
 
 from relaydesk.config.model import Settings
 from relaydesk.core.ports import Clock
+from relaydesk.engine.relay.ask import LEDGER_PATH
 from relaydesk.engine.relay.service import NetworkService
+from relaydesk.engine.relay.target.desk import ROUTES, Target
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.details import details
 from relaydesk.surfaces.network.directory import directory_routes
+from relaydesk.surfaces.network.inference import inference
+from relaydesk.surfaces.network.ledger import ledger
 from relaydesk.surfaces.network.models import list_models, show_model
 from relaydesk.surfaces.network.reserve import reserve
 from relaydesk.surfaces.network.server import NetworkServer
@@ -25,7 +29,7 @@ def network_listener(service: NetworkService, settings: Settings, clock: Clock) 
         Route("GET", "/v1/zs/details", details(parts.own)),
         Route("GET", "/v1/models", list_models(parts.own)),
         Route("GET", "/v1/models/{id}", show_model(parts.own)),
-        Route("POST", "/v1/zs/reserve", reserve()),
+        *(_serving(parts.target, settings) if parts.target is not None else ()),
         *(directory_routes(parts.keeper) if parts.keeper is not None else ()),
     ]
     return make_network_app(
@@ -37,4 +41,14 @@ def network_listener(service: NetworkService, settings: Settings, clock: Clock) 
             prefix=urlsplit(settings.public_url).path.rstrip("/"),
             proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
         )
+    )
+
+
+def _serving(target: Target, settings: Settings) -> tuple[Route, ...]:
+    """The routes of a target."""
+    answer = inference(target, lambda: settings.heartbeat)
+    return (
+        Route("POST", "/v1/zs/reserve", reserve(target)),
+        Route("POST", LEDGER_PATH, ledger(target)),
+        *(Route("POST", path, answer) for path in ROUTES),
     )
