@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -20,9 +21,10 @@ WORKERS = 2
 PLAIN = "not long"  # what the plain run leaves out: `-m` in pyproject.toml
 
 # The same examples in every run, so that a run says something about the change and not about luck.
-# HYPOTHESIS_PROFILE=explore looks for new ones.
-hypothesis.settings.register_profile("steady", derandomize=True, database=None)
-hypothesis.settings.register_profile("explore")
+# HYPOTHESIS_PROFILE=explore looks for new ones. How long one takes is the neighbours' doing as well.
+_PATIENT: Any = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("steady", derandomize=True, database=None, **_PATIENT)
+hypothesis.settings.register_profile("explore", **_PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
