@@ -119,9 +119,11 @@ def detail(hop: HopView, hops: HopsView, width: int) -> tuple[Line, ...]:
     made: list[Line] = [way(hop, width), NOTHING, *marked(tone, judgement(hop), width)]
     made += paragraph(_because(hop), width, indent=2)
     made += [*fact("rule", hop.rule, width, "dim", room=_ROOM), NOTHING]
-    for said in followed(hop, hops):
+    more = followed(hop, hops)
+    for said in more:
         made += paragraph(said, width)
-    made.append(NOTHING)
+    if more:
+        made.append(NOTHING)
     for label, text in _facts(hop):
         made += fact(label, text, width, room=_ROOM)
     return tuple(made)
@@ -134,7 +136,7 @@ def way(hop: HopView, width: int) -> Line:
     good, bad, lost, asked = "──▸ ", f"──{NO} ", "┄┄┄ ", "──? "
     first, second = {
         "answered": (good, good),
-        "stands": (good, good),
+        "stands": (good, good) if hop.status else (asked, lost),
         "relay": (good if hop.marker else bad, bad if hop.marker else lost),
         "target": (good, bad),
         "unclear": (good, asked),

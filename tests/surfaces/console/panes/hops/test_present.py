@@ -54,7 +54,7 @@ def test_a_row_says_it_all() -> None:
          "you ──▸ {relay} ──✗ {target}"),
         ("marked", "target", "▲ Nobody was charged.", "you ──▸ {relay} ──✗ {target}"),
         ("unattributed", "unclear", "◐ Nobody was charged.", "you ──▸ {relay} ──? {target}"),
-        ("caller_aborted", "stands", "○ Nobody was charged.", "you ──▸ {relay} ──▸ {target}"),
+        ("caller_aborted", "stands", "○ Nobody was charged.", "you ──? {relay} ┄┄┄ {target}"),
         ("own_code", "answered", "● The target answered; nobody was charged.",
          "you ──▸ {relay} ──▸ {target}"),
     ],
