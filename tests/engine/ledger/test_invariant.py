@@ -387,7 +387,7 @@ async def play(ops: list[Op]) -> None:
             await run.rig.close()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(OPS)
 def test_nothing_is_made_or_lost(ops: list[Op]) -> None:
     asyncio.run(play(ops))
