@@ -184,6 +184,9 @@ class Host:
         node = self.node
         parts = node.network.parts
         if parts is None:
+            # Nobody would ever answer there: who connects is to be told so at once.
+            for sock in sockets:
+                sock.close()
             return
         settings = node.loaded.settings
         self._network = network_listener(node.network, settings, node.clock)
