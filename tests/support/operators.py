@@ -41,13 +41,14 @@ class Plan:
     ``settings`` are environment variables without ``RELAY_``, and come last. ``prefix`` are words before the
     command, such as ``ip netns exec NAME``. ``bind`` is where its network listener is (``HOST:PORT``, usually
     a free port of 127.0.0.1), ``url`` its public URL (usually that place, by plain HTTP; "-" for none).
-    ``listed``: it is admitted, and `Operators.start` waits until every node lists it.
+    ``admitted``: the directory takes its record. ``listed``: that is expected, and waited for.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
     prefix: Sequence[str] = ()
     bind: str = ""
     url: str = ""
+    admitted: bool = True
     listed: bool = True
 
 
@@ -178,9 +179,9 @@ class Operators:
             self.nodes.append(Operator(folder, plan, self._clock))
         self.shelf = Shelf(self.keeper.state / KEEPER_FOLDER)
         self.address = self.shelf.create("lab", SystemRng()).address
-        for node in self.listed:
-            self.shelf.admit(node.owner, "active", f"op{self.nodes.index(node) + 1}")
-        for node in self.nodes:
+        for number, node in enumerate(self.nodes, 1):
+            if node.plan.admitted:
+                self.shelf.admit(node.owner, "active", f"op{number}")
             node.settle(self.source)
 
     def __iter__(self) -> Iterator[Operator]:
@@ -211,7 +212,12 @@ class Operators:
     @property
     def listed(self) -> list[Operator]:
         """Those that are to be listed."""
-        return [node for node in self.nodes if node.plan.listed]
+        return [node for node in self.nodes if node.plan.listed and node.plan.admitted]
+
+    def list(self, node: Operator, base_url: str) -> None:
+        """List a node that nobody looked at, as a careless keeper would; it stays until its next record."""
+        self.shelf.put(node.record(base_url))
+        self.shelf.sign(self._clock.wall_ms() // 1000)
 
     def start(self) -> Self:
         """Start all of them and wait until they know each other."""
@@ -220,7 +226,7 @@ class Operators:
         rest = self.nodes[1:]
         if rest:
             with ThreadPoolExecutor(len(rest)) as starting:
-                list(starting.map(lambda node: node.start(), rest))
+                tuple(starting.map(lambda node: node.start(), rest))
         self.wait_listed()
         if len(self.listed) > 2:
             self.wait_probed()
@@ -249,7 +255,7 @@ class Operators:
             self.wait(lambda: probed(node), f"{node.ref} has not probed everybody", timeout)
 
         with ThreadPoolExecutor(len(self.listed)) as probing:
-            list(probing.map(wait, self.listed))
+            tuple(probing.map(wait, self.listed))
 
     def wait(self, condition: Callable[[], Any], why: str, timeout: float = 20.0) -> None:
         """Look until ``condition`` holds."""
@@ -265,7 +271,7 @@ class Operators:
         running = [node for node in self.nodes if node.process is not None]
         try:
             with ThreadPoolExecutor(max(1, len(running))) as ending:
-                list(ending.map(lambda node: node.__exit__(None, None, None), running))
+                tuple(ending.map(lambda node: node.__exit__(None, None, None), running))
         finally:
             shutil.rmtree(self.dir, ignore_errors=True)
 
