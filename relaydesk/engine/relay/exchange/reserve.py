@@ -166,20 +166,13 @@ class Reserver:
             try:
                 await (await self._asker.send(ask, budget_s=self._left(end))).aclose()
             except NotReachedError as error:
-                raise _not_reached(ref, error) from None
+                if not any(200 <= hop.status < 300 for hop in error.hops):
+                    raise _not_reached(ref, error) from None
+                raise _no_key(ref) from None
             peer = self._asker.peers.get(ref)
             held = peer.verified if peer is not None else None
         if peer is None or held is None or not held.usable(self._clock.wall_ms()):
-            raise PassedOver(
-                ref,
-                "no_key",
-                Fault(
-                    "no_ephemeral_capacity",
-                    f"node {ref} has no key that may be sealed to",
-                    "see `relaydesk relays`",
-                    retry_after=30,
-                ),
-            )
+            raise _no_key(ref)
         return peer
 
     def _request(
@@ -333,6 +326,12 @@ def _carries(_: NodeRef, body: bytes) -> str:
 def _not_reached(ref: NodeRef, error: NotReachedError) -> PassedOver:
     kind: Kind = "no_relay" if error.fault.code == "no_relay_available" else "unreachable"
     return PassedOver(ref, kind, error.fault)
+
+
+def _no_key(ref: NodeRef) -> PassedOver:
+    said = f"node {ref} has no key that may be sealed to"
+    fault = Fault("no_ephemeral_capacity", said, "see `relaydesk relays`", retry_after=30)
+    return PassedOver(ref, "no_key", fault)
 
 
 def _inconsistent(ref: NodeRef, why: str) -> PassedOver:

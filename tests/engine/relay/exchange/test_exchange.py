@@ -1,0 +1,192 @@
+"""Whole exchanges with a minimal target through minimal relays, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.exchange_rig import CHAT, ExchangeRig, text_of
+from tests.support.wire.target import MinimalTarget
+
+ANSWER = "The answer is forty-two."
+
+
+async def test_a_stream_is_answered_verified_and_claimed(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        chunks = await rig.stream()
+        assert text_of(chunks) == ANSWER
+        assert chunks[-1]["usage"]["total_tokens"] == 16
+        (ticket,) = await rig.tickets()
+        receipt = rig.targets[0].tickets[ticket.open.ticket_id].receipt
+        assert receipt is not None
+        assert (ticket.state, ticket.claim and ticket.claim.values.amount) == (
+            "waiting",
+            receipt["amount_charged"],
+        )
+        (paid,) = rig.paid
+        assert (paid.target, paid.max_price, paid.amount, paid.receipt_ok) == (
+            rig.ref(rig.targets[0]),
+            ticket.open.max_price,
+            receipt["amount_charged"],
+            True,
+        )
+        assert paid.relay in {rig.relay_ref(0), rig.relay_ref(1)}
+
+
+async def test_a_whole_answer_is_verified_and_claimed(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        answer = await rig.whole()
+        assert answer["choices"][0]["message"]["content"] == ANSWER
+        (ticket,) = await rig.tickets()
+        assert ticket.state == "waiting"
+        assert rig.paid[0].receipt_ok
+
+
+async def test_no_byte_of_the_prompt_leaves_unsealed(tmp_path: Path) -> None:
+    sentence = "the heron waits behind the third lock"
+    async with ExchangeRig(tmp_path) as rig:
+        body = rig.body(sentence, prompt_cache_key="who-we-are", provider={"sort": "price"})
+        assert sentence.encode() in body
+        await rig.stream(body)
+        await rig.whole(rig.body(sentence, stream=False))
+        payer = (await rig.purse.key(7)).address
+        assert len(rig.seen) >= 8
+        for seen in rig.seen:
+            for word in (sentence, payer, "heron", "forty-two", "who-we-are"):
+                assert word.encode() not in seen
+        # What the target opens is all of the prompt, and none of what is not for it.
+        opened = json.loads(rig.targets[0].bodies[0])
+        assert opened["messages"][0]["content"] == sentence
+        assert {"provider", "prompt_cache_key"}.isdisjoint(opened)
+        assert opened["store"] is False
+        # The target was asked by relays alone.
+        assert {each.headers.get("User-Agent") for each in rig.targets[0].seen} == {None}
+        for path in [each.path for relay in rig.relays for each in relay.seen]:
+            assert path == "/v1/zs/relay"
+
+
+async def test_sixty_four_exchanges_at_once_lose_nothing(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        answers = await asyncio.gather(*(rig.stream(rig.body(f"question {n}")) for n in range(64)))
+        assert [text_of(chunks) for chunks in answers] == [ANSWER] * 64
+        tickets = await rig.tickets()
+        assert len(tickets) == len({ticket.tx_id for ticket in tickets}) == 64
+        assert {ticket.state for ticket in tickets} == {"waiting"}
+        assert len(rig.paid) == 64
+        assert all(each.receipt_ok for each in rig.paid)
+        asked = {json.loads(body)["messages"][0]["content"] for body in rig.targets[0].bodies}
+        assert asked == {f"question {n}" for n in range(64)}
+        # A reply key is used for one reserve alone.
+        assert len({held.recipient for held in rig.targets[0].tickets.values()}) == 64
+
+
+async def test_each_operator_sees_another_payer(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path, [MinimalTarget(7), MinimalTarget(8)]) as rig:
+        await rig.stream(hints=b'{"only":["7"]}')
+        await rig.stream(hints=b'{"only":["8"]}')
+        payers = [{held.payer for held in target.tickets.values()} for target in rig.targets]
+        assert [len(each) for each in payers] == [1, 1]
+        assert payers[0] != payers[1]
+
+
+async def test_a_large_body_goes_and_comes(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path, [MinimalTarget(window=500_000)]) as rig:
+        rig.targets[0].words.pieces = ("x" * 300_000, "y")
+        body = rig.body("z" * 300_000)
+        assert text_of(await rig.stream(body)) == "x" * 300_000 + "y"
+        whole = await rig.whole(rig.body("z" * 300_000, stream=False))
+        assert whole["choices"][0]["message"]["content"] == "x" * 300_000 + "y"
+        assert all(paid.receipt_ok for paid in rig.paid)
+
+
+async def test_the_bound_is_version_two_where_the_target_knows_it(tmp_path: Path) -> None:
+    old, new = MinimalTarget(7, proto_version="9.1"), MinimalTarget(8, proto_version="9.2")
+    async with ExchangeRig(tmp_path, [old, new]) as rig:
+        # A BOM would count in version 1; images differ too, and this target takes none.
+        await rig.stream(hints=b'{"only":["7"]}')
+        await rig.stream(hints=b'{"only":["8"]}')
+        assert [held.bound_version for held in old.tickets.values()] == [1]
+        assert [held.bound_version for held in new.tickets.values()] == [2]
+
+
+async def test_the_extension_goes_only_to_targets_that_announce_it(tmp_path: Path) -> None:
+    plain, ours = MinimalTarget(7), MinimalTarget(8)
+    ours.lies.details = lambda details: details.update(relaydesk_ledger=True)
+    async with ExchangeRig(tmp_path, [plain, ours]) as rig:
+        for _ in range(2):
+            await rig.stream(hints=b'{"only":["7"]}')
+            await rig.stream(hints=b'{"only":["8"]}')
+        assert all("relaydesk_open" not in header for header in plain.headers)
+        (opening, _) = [header["relaydesk_open"] for header in ours.headers]
+        (ticket, _) = await rig.tickets(ours)
+        assert opening == ticket.extension | {"sig": opening["sig"]}
+        assert {len(header["algorand_tx_id"]) for header in (*plain.headers, *ours.headers)} == {52}
+
+
+async def test_a_client_that_leaves_early_ends_the_answer_at_once(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].lies.pause_s = 0.05
+        engine = rig.exchange.engine(rig.request())
+        async with await engine.stream(CHAT, rig.body()) as stream:
+            await anext(stream)
+        (ticket,) = await rig.tickets()
+        assert ticket.state == "open"
+        (paid,) = rig.paid
+        assert (paid.amount, paid.receipt_ok) == (paid.max_price, False)
+
+
+async def test_a_client_that_leaves_behind_the_last_chunk_still_settles(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        engine = rig.exchange.engine(rig.request())
+        stream = await engine.stream(CHAT, rig.body())
+        async for chunk in stream:
+            if json.loads(chunk)["choices"][0]["finish_reason"] == "stop":
+                break
+        await stream.aclose()
+        (ticket,) = await rig.tickets()
+        assert ticket.state == "waiting"
+        assert rig.paid[0].receipt_ok
+
+
+async def test_a_reader_that_is_cancelled_behind_the_last_chunk_still_settles(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].lies.pause_s = 0.02
+        last = asyncio.Event()
+
+        async def read() -> None:
+            async with await rig.exchange.engine(rig.request()).stream(CHAT, rig.body()) as stream:
+                async for chunk in stream:
+                    if json.loads(chunk)["choices"][0]["finish_reason"] == "stop":
+                        last.set()
+
+        task = asyncio.ensure_future(read())
+        await last.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await rig.exchange.aclose()
+        (ticket,) = await rig.tickets()
+        assert ticket.state == "waiting"
+        assert [paid.receipt_ok for paid in rig.paid] == [True]
+
+
+async def test_content_behind_the_end_is_not_delivered(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        words = rig.targets[0].words
+        parts = words.parts
+
+        def more(*asked: Any, **kind: Any) -> list[bytes]:
+            found = parts(*asked, **kind)
+            late = json.loads(found[1]) | {"id": "late"}
+            return [*found, json.dumps(late).encode(), found[-1]]
+
+        words.parts = more  # type: ignore[method-assign]
+        chunks = await rig.stream()
+        assert text_of(chunks) == ANSWER
+        assert "late" not in {chunk["id"] for chunk in chunks}
+        assert [bool(chunk["choices"]) for chunk in chunks].count(False) == 1
+        assert rig.paid[0].receipt_ok
