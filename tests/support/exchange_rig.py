@@ -156,14 +156,16 @@ class ExchangeRig:
             asked["stream_options"] = {"include_usage": True}
         return json.dumps(asked | fields).encode()
 
-    async def stream(self, body: bytes | None = None, **fields: Any) -> list[dict[str, Any]]:
-        """One streamed exchange, read to its end."""
-        found: list[dict[str, Any]] = []
+    async def stream(
+        self, body: bytes | None = None, *, into: list[dict[str, Any]] | None = None, **fields: Any
+    ) -> list[dict[str, Any]]:
+        """One streamed exchange, read to its end; ``into`` has what came, also where it fails."""
+        found = [] if into is None else into
         engine = self.exchange.engine(self.request(**fields))
         async with await engine.stream(CHAT, body or self.body()) as stream:
             assert stream.status == 200
             async for chunk in stream:
-                found.append(json.loads(chunk))
+                found.append(json.loads(chunk))  # noqa: PERF401 - what came before a failure counts
         return found
 
     async def whole(self, body: bytes | None = None, **fields: Any) -> dict[str, Any]:
@@ -182,13 +184,13 @@ class ExchangeRig:
     @property
     def seen(self) -> list[bytes]:
         """Everything the relays received and sent back, as bytes."""
-        found: list[bytes] = []
-        for relay in self.relays:
-            for each in relay.seen:
-                found.append(each.body + each.path.encode() + json.dumps(each.headers).encode())
-            for path, headers, body in relay.answered:
-                found.append(bytes(body) + path.encode() + json.dumps(headers).encode())
-        return found
+        asked = [(each.body, each.path, each.headers) for relay in self.relays for each in relay.seen]
+        answered = [
+            (bytes(body), path, headers) for relay in self.relays for path, headers, body in relay.answered
+        ]
+        return [
+            body + path.encode() + json.dumps(headers).encode() for body, path, headers in (*asked, *answered)
+        ]
 
 
 def text_of(chunks: list[dict[str, Any]]) -> str:

@@ -30,7 +30,7 @@ from relaydesk.engine.relay.exchange.bill import Bill
 from relaydesk.engine.relay.exchange.engine import NetworkEngine
 from relaydesk.engine.relay.exchange.market import Market
 from relaydesk.engine.relay.exchange.paid_ask import PaidAsk, Sleep
-from relaydesk.engine.relay.exchange.request import NetworkRequest
+from relaydesk.engine.relay.exchange.request import NetworkRequest, Paid
 from relaydesk.engine.relay.exchange.reserve import PassedOver, Reservation, Reserver
 from relaydesk.engine.relay.exchange.stream import ON_LOOP, TAIL_S, SealedStream
 from relaydesk.engine.relay.exchange.timings import Timings
@@ -112,9 +112,15 @@ class Exchange:
         """Reserve, open, ask."""
         held = await self._reserve(demand, parse(request.hints or demand.hints), request.credit_left)
         ticket = held.ticket
-        paid = await self._purse.open_(
-            held.ref, ticket.ticket_id, ticket.model, ticket.max_price, ticket.expires_at
-        )
+        await request.hold(held.ref, ticket.max_price)
+        try:
+            paid = await self._purse.open_(
+                held.ref, ticket.ticket_id, ticket.model, ticket.max_price, ticket.expires_at
+            )
+        except BaseException:
+            # The target has seen nothing of it.
+            request.on_paid(Paid(held.relay, held.ref, ticket.max_price, 0, False))
+            raise
         bill = Bill(held, paid, self._purse, self._timings, request.on_paid, self._fee_bps())
         try:
             answered, sealed = await self._paid.ask(demand, bill)

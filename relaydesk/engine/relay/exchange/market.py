@@ -28,7 +28,8 @@ class NetworkModel(msgspec.Struct, frozen=True):
     """A model that somebody offers. Rates are the cheapest target's, in microUSDC per 1,000,000 tokens.
 
     ``context_window`` and ``max_output`` are the largest that any target declares, 0 where none does.
-    ``warm``: at least one of its ``targets`` can be asked now, through a relay that may carry it.
+    ``warm``: at least one of its ``targets`` can be asked now, through a relay that may carry it; ``relays``
+    is the most relays that may carry it to one of them.
     """
 
     id: str
@@ -38,6 +39,7 @@ class NetworkModel(msgspec.Struct, frozen=True):
     max_output: int
     targets: int
     warm: bool
+    relays: int = 0
 
 
 class Market:
@@ -96,6 +98,7 @@ class Market:
 
     def _model(self, model: str, offering: list[Candidate]) -> NetworkModel:
         found = [each.capacity(model) for each in offering]
+        relays = max(self._relays(each.ref) for each in offering)
         cheapest = min(found, key=lambda each: (each.input_rate + each.output_rate, each.input_rate))
         return NetworkModel(
             id=model,
@@ -104,14 +107,16 @@ class Market:
             context_window=max(each.context_window for each in found),
             max_output=max(each.max_output_tokens for each in found),
             targets=len(offering),
-            warm=any(self._reachable(each.ref) for each in offering),
+            warm=relays > 0,
+            relays=relays,
         )
 
-    def _reachable(self, ref: NodeRef) -> bool:
+    def _relays(self, ref: NodeRef) -> int:
+        """Through how many relays a target can be asked now."""
         peer = self._peers.get(ref)
         if peer is None or peer.verified is None or self._down(peer):
-            return False
-        return peer.verified.usable(self._clock.wall_ms()) and bool(self._choice.eligible(ref))
+            return 0
+        return len(self._choice.eligible(ref)) if peer.verified.usable(self._clock.wall_ms()) else 0
 
     def _down(self, peer: Peer) -> bool:
         return self._peers.is_down(peer.listed.ref)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from relaydesk.core.relay.ref import NodeRef
@@ -28,15 +28,22 @@ def _nobody(_: Paid) -> None:
     return None
 
 
+async def _free(_: NodeRef, __: int) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkRequest:
     """One request of a key. ``model`` is the network's id, with or without ``net/``.
 
     ``hints`` is the JSON of the client's ``provider`` object, empty without one. ``credit_left`` is what the
-    key may still spend today in microUSDC, None without a limit. ``on_paid`` is called in the loop.
+    key may still spend today in microUSDC, None without a limit. ``hold`` is awaited with a target and the
+    highest price of its ticket right before that is opened, and raises where it must not be; ``on_paid`` is
+    called in the loop, once for each ``hold`` that returned.
     """
 
     model: str
     hints: bytes = field(default=b"", repr=False)
     credit_left: int | None = None
     on_paid: Callable[[Paid], None] = _nobody
+    hold: Callable[[NodeRef, int], Awaitable[None]] = _free

@@ -1,4 +1,4 @@
-"""Reserves at targets that lie, refuse, hang up, or have moved on: each ends in its code, and nothing is paid."""
+"""Reserves at targets that lie, refuse, hang up or have moved on: each ends in its code, for nothing."""
 
 from __future__ import annotations
 

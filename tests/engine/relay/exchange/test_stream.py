@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +36,12 @@ BROKEN = {
 async def test_what_was_touched_is_not_delivered_as_whole(tmp_path: Path, how: str) -> None:
     async with ExchangeRig(tmp_path) as rig:
         rig.targets[0].lies.events = BROKEN[how]
-        chunks: list[str] = []
+        chunks: list[dict[str, Any]] = []
         with pytest.raises(FaultError) as caught:
-            async with await rig.exchange.engine(rig.request()).stream(CHAT, rig.body()) as stream:
-                async for chunk in stream:
-                    chunks.append(json.loads(chunk)["choices"][0]["delta"].get("content", ""))
+            await rig.stream(into=chunks)
         assert caught.value.fault.code == "operator_inconsistent_response"
         # What was handed out is a beginning of what was said, in its order.
-        assert rig.targets[0].words.text.startswith("".join(chunks))
+        assert rig.targets[0].words.text.startswith(text_of(chunks))
         (paid,) = rig.paid
         assert (paid.amount, paid.receipt_ok) == (paid.max_price, False)
         (ticket,) = await rig.tickets()
@@ -67,11 +64,9 @@ async def test_an_answer_without_its_proof_does_not_end_well(tmp_path: Path, how
     events, code = TAILS[how]
     async with ExchangeRig(tmp_path) as rig:
         rig.targets[0].lies.events = events
-        seen: list[dict[str, object]] = []
+        seen: list[dict[str, Any]] = []
         with pytest.raises(FaultError) as caught:
-            async with await rig.exchange.engine(rig.request()).stream(CHAT, rig.body()) as stream:
-                async for chunk in stream:
-                    seen.append(json.loads(chunk))
+            await rig.stream(into=seen)
         assert caught.value.fault.code == code
         assert all(chunk["choices"] for chunk in seen), "the usage waits for the proof"
         assert len(rig.paid) == 1
