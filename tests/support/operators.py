@@ -97,15 +97,15 @@ class Operator(Hub):
 
     def network(self) -> NetworkView:
         """The section ``network``."""
-        found = self.view().network.value
-        assert found is not None
-        return found
+        section = self.view().network
+        assert section.value is not None, section
+        return section.value
 
     def relays(self) -> tuple[RelayView, ...]:
         """The nodes it knows."""
-        found = self.view().relays.value
-        assert found is not None
-        return found.relays
+        section = self.view().relays
+        assert section.value is not None, section
+        return section.value.relays
 
     def relay(self, other: Operator) -> RelayView:
         """What it says of another."""
@@ -114,9 +114,9 @@ class Operator(Hub):
 
     def hops(self) -> tuple[HopView, ...]:
         """Its recent hops, newest first."""
-        found = self.view().hops.value
-        assert found is not None
-        return found.hops
+        section = self.view().hops
+        assert section.value is not None, section
+        return section.value.hops
 
     def probe(self, other: Operator | None = None) -> list[HopView]:
         """Probe every node now, or one; the attempts in their order."""
@@ -125,9 +125,9 @@ class Operator(Hub):
 
     def alerts(self) -> dict[str, str]:
         """The alerts that stand: code and message."""
-        found = self.view().alerts.value
-        assert found is not None
-        return {each.code: str(each.message) for each in found.alerts}
+        section = self.view().alerts
+        assert section.value is not None, section
+        return {each.code: str(each.message) for each in section.value.alerts}
 
     def log_text(self) -> str:
         """What it logged so far."""
