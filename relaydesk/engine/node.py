@@ -164,7 +164,7 @@ class Node:
         """What fronts see, by section."""
         return {
             "meta": self.meta,
-            "models": lambda: models_view(self.pool, self.journal),
+            "models": lambda: models_view(self.pool, self.journal, self.loaded.settings.network_slots),
             "workers": lambda: workers_view(self.pool),
             "requests": self.journal.view,
             "keys": lambda: self.authenticator.view(),

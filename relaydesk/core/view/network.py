@@ -45,12 +45,30 @@ class RelayingView(msgspec.Struct, frozen=True):
     month_limit_bytes: int = 0
 
 
+class NetworkModelView(msgspec.Struct, frozen=True, gc=False):
+    """A model that other nodes offer; hub clients ask for it as ``net/<id>``.
+
+    Rates are the cheapest target's, in microUSDC per 1,000,000 tokens; ``context_window`` is the largest of
+    its ``targets``, 0 where none says. ``eligible_relays``: through so many the best reached of them can be
+    asked. ``warm``: somebody can be asked now.
+    """
+
+    id: SafeText
+    input_rate: int = 0
+    output_rate: int = 0
+    context_window: int = 0
+    targets: int = 0
+    eligible_relays: int = 0
+    warm: bool = False
+
+
 class NetworkView(msgspec.Struct, frozen=True):
     """This node's place in the network.
 
     ``problem`` says why the network is not up, ``unpublished`` why no directory lists this node; both are
     empty where all is well. ``lab``: private addresses are allowed. ``newest_version`` is the highest
-    ``proto_version`` seen on the network.
+    ``proto_version`` seen on the network. ``offers`` are models of others, by name, and ``more_offers`` how
+    many more there are.
     """
 
     on: bool = False
@@ -68,6 +86,8 @@ class NetworkView(msgspec.Struct, frozen=True):
     ephemeral_expires_at_ms: int = 0
     directories: tuple[DirectoryView, ...] = ()
     relaying: RelayingView = RelayingView()
+    offers: tuple[NetworkModelView, ...] = ()
+    more_offers: int = 0
 
 
 class EvidenceView(msgspec.Struct, frozen=True, gc=False):

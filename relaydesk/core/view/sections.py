@@ -59,7 +59,7 @@ class ModelView(msgspec.Struct, frozen=True):
     """One registered model. ``context_length`` is what one request can use, in tokens.
 
     ``owned``: relaydesk fetched its file, and removing the model deletes it. ``offer``: the relay network may
-    use it, at these rates in microUSDC per 1,000,000 tokens.
+    use it, at these rates in microUSDC per 1,000,000 tokens; ``unoffered`` says why it cannot now.
     """
 
     name: str
@@ -84,6 +84,7 @@ class ModelView(msgspec.Struct, frozen=True):
     offer: bool = False
     input_rate: int = 0
     output_rate: int = 0
+    unoffered: SafeText = SafeText("")
     preload: bool = False
     keep_alive_s: int = 0
     last_used_at_ms: int = 0

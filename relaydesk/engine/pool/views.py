@@ -6,6 +6,7 @@ from relaydesk.core.codec import fault_view
 from relaydesk.core.pool.lifecycle import PublicState, public_state
 from relaydesk.core.pool.memory import HostMemory
 from relaydesk.core.pool.need import Standing
+from relaydesk.core.pool.offer import unoffered
 from relaydesk.core.pool.placement import HOST
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.node_view import WorkersView
@@ -19,11 +20,15 @@ from relaydesk.engine.pool.runner import ModelRunner
 SERVER = "server"
 
 
-def models_view(pool: Pool, journal: Journal) -> ModelsView:
-    """Every registered model, by name, with the memory they compete for and the requests it has."""
+def models_view(pool: Pool, journal: Journal, share: int | None = None) -> ModelsView:
+    """Every registered model, by name, with the memory they compete for and the requests it has.
+
+    ``share`` is the setting for how many slots the relay network may hold.
+    """
     memory = pool.memory.read()
     models = tuple(
-        _model(pool, entry, memory, journal.standing(entry.spec.name)) for entry in pool.registry.entries()
+        _model(pool, entry, memory, journal.standing(entry.spec.name), share)
+        for entry in pool.registry.entries()
     )
     return ModelsView(pool.memory.view(), models)
 
@@ -33,7 +38,9 @@ def workers_view(pool: Pool) -> WorkersView:
     return WorkersView(tuple(_worker(runner) for runner in pool.runners() if runner.running))
 
 
-def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, int]) -> ModelView:
+def _model(
+    pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, int], share: int | None
+) -> ModelView:
     running, waiting = requests
     spec, header = entry.spec, entry.header
     runner = pool.runner(spec.name)
@@ -65,6 +72,7 @@ def _model(pool: Pool, entry: Entry, memory: HostMemory, requests: tuple[int, in
         offer=spec.offer,
         input_rate=spec.input_rate,
         output_rate=spec.output_rate,
+        unoffered=safe_text(_unoffered(pool, entry, share) if spec.offer else ""),
         preload=spec.preload,
         keep_alive_s=pool.keep_alive_s(spec.name),
         last_used_at_ms=runner.last_used_at_ms,
@@ -96,6 +104,15 @@ def _state(
     if standing is not None and standing.decision.verdict == "wait":
         return "cold", False, "it will be loaded once models in use fall idle"
     return "cold", True, ""
+
+
+def _unoffered(pool: Pool, entry: Entry, share: int | None) -> str:
+    """Why strangers cannot use a model that is to be offered."""
+    slots = pool.slots(entry.spec.name)
+    completion = pool.registry.capabilities(entry.spec.name).completion
+    return unoffered(
+        entry.spec.kind, slots.count if slots is not None else None, completion=completion, share=share
+    )
 
 
 def _worker(runner: ModelRunner) -> WorkerView:

@@ -35,7 +35,7 @@ from relaydesk.core.relay.records.details import OfferedModel
 from relaydesk.core.relay.version import PROTO_VERSION
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.core.view.ledger import LedgerView
-from relaydesk.core.view.network import HopsView, NetworkView, RelayingView, RelaysView
+from relaydesk.core.view.network import HopsView, NetworkModelView, NetworkView, RelayingView, RelaysView
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.ledger.commands import LedgerCommands
 from relaydesk.engine.ledger.service import LedgerService
@@ -46,6 +46,7 @@ from relaydesk.engine.relay.directory.publisher import Wanted
 from relaydesk.engine.relay.entrance import entrance
 from relaydesk.engine.relay.parts import Ground, Parts, Said, assemble
 from relaydesk.engine.relay.trusted import distrust
+from relaydesk.engine.relay.view import offers_view
 from relaydesk.engine.supervisor import Service
 from relaydesk.store.secrets import Secrets
 
@@ -86,7 +87,7 @@ class NetworkService:
         self._settings = ground.settings
         self._server_tls: ssl.SSLContext | None = None
         self._distrusted = ""
-        self._counts: RelayingView | None = None
+        self._seen: tuple[object, ...] = ()
         self.door = Door()
         self.parts: Parts | None = None
         self.listening: tuple[str, ...] = ()
@@ -164,9 +165,9 @@ class NetworkService:
             if waited >= _CERTIFICATE_S:
                 waited = 0.0
                 await self._look_at_certificate()
-            counts = self._relaying()
-            if counts != self._counts:
-                self._counts = counts
+            seen = self._relaying(), *self._offers()
+            if seen != self._seen:
+                self._seen = seen
                 self._changed()
 
     async def tickets_over(self) -> None:
@@ -201,6 +202,7 @@ class NetworkService:
         if parts is None:
             return base
         identity = parts.identity
+        offers, more = self._offers()
         return NetworkView(
             on=True,
             operator=str(identity.operator_id),
@@ -216,6 +218,8 @@ class NetworkService:
             ephemeral_expires_at_ms=parts.keys.advert().expiry * 1000,
             directories=parts.sources.views(),
             relaying=self._relaying(),
+            offers=offers,
+            more_offers=more,
         )
 
     def relays_view(self) -> RelaysView:
@@ -279,6 +283,10 @@ class NetworkService:
             month_bytes=parts.meter.this_month,
             month_limit_bytes=caps.monthly_gb * GB,
         )
+
+    def _offers(self) -> tuple[tuple[NetworkModelView, ...], int]:
+        """What others offer, and how many models more than are shown."""
+        return offers_view(self.parts.exchange.market.models() if self.parts is not None else ())
 
     async def _closed(self, _command: Command) -> Outcome:
         """What every command about the network says while it is not up."""

@@ -12,9 +12,10 @@ from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.core.relay.reputation import THRESHOLD
 from relaydesk.core.relay.version import PROTO_VERSION
 from relaydesk.core.text import SafeText, safe_text
-from relaydesk.core.view.network import EvidenceView, RelaysView, RelayView, Standing
+from relaydesk.core.view.network import EvidenceView, NetworkModelView, RelaysView, RelayView, Standing
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.relay.choice import Choice
+from relaydesk.engine.relay.exchange.market import NetworkModel
 from relaydesk.engine.relay.peers import Peer, Peers
 from relaydesk.engine.relay.reputations import Reputations
 
@@ -24,6 +25,8 @@ VERSION_LAGS: Final = "network_version_lags"
 FEW: Final = 1
 # Alerts of one kind; more of them say nothing that these do not, and would push out others.
 MOST_ALERTS: Final = 20
+# Of models that others offer: a view is sent whole whenever one of them changes.
+OFFERS_SHOWN: Final = 500
 # Targets that are counted in one turn of the loop.
 _AT_ONCE: Final = 16
 
@@ -167,3 +170,20 @@ def _unused(stranger: Stranger) -> RelayView:
         why=safe_text(stranger.why),
         fault_limit=THRESHOLD,
     )
+
+
+def offers_view(models: Sequence[NetworkModel]) -> tuple[tuple[NetworkModelView, ...], int]:
+    """Models that others offer, as fronts see them, and how many more there are."""
+    shown = tuple(
+        NetworkModelView(
+            safe_text(each.id),
+            each.input_rate,
+            each.output_rate,
+            each.context_window,
+            each.targets,
+            each.relays,
+            each.warm,
+        )
+        for each in models[:OFFERS_SHOWN]
+    )
+    return shown, len(models) - len(shown)

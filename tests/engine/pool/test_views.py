@@ -143,6 +143,22 @@ async def test_a_far_server(tmp_path: Path) -> None:
         assert workers_view(hub.pool).workers[0].kind == "url"
 
 
+async def test_why_an_offered_model_is_not_offered(hub: ScriptedHub) -> None:
+    await hub.add("a", slots=2, offer=True, input_rate=70_000)
+    await hub.add("b", slots=1)
+    await hub.add("c")
+    assert "not loaded" in seen(hub, "a").unoffered
+    assert seen(hub, "c").unoffered == ""
+    await hub.warm("a")
+    await hub.warm("b")
+    await hub.registry.change("b", {"slots": 2, "offer": True})
+    model = seen(hub, "a")
+    assert (model.offer, model.input_rate, model.unoffered) == (True, 70_000, "")
+    assert "one slot" in seen(hub, "b").unoffered
+    none = models_view(hub.pool, hub.journal, share=0).models[0]
+    assert "RELAY_NETWORK_SLOTS" in none.unoffered
+
+
 async def test_a_model_removed_while_its_engine_stops_breaks_no_view(hub: ScriptedHub) -> None:
     await hub.add("a")
     hub.starter.stop_s = 0.1

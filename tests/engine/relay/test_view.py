@@ -8,6 +8,7 @@ from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.relay import view as module
 from relaydesk.engine.relay.choice import Choice
+from relaydesk.engine.relay.exchange.market import NetworkModel
 from relaydesk.engine.relay.peers import Peers
 from relaydesk.engine.relay.reputations import Reputations
 from relaydesk.engine.relay.view import RelaysReport, Stranger
@@ -128,3 +129,17 @@ def test_who_is_not_used_is_shown_with_the_reason() -> None:
     assert "\x1b" not in found["4:1"].base_url
     # Counted at once where no round was made yet.
     assert found["1:1"].eligible_relays == 0
+
+
+def test_offers_of_others_are_shown_up_to_a_number_and_the_rest_is_counted() -> None:
+    offered = [
+        NetworkModel(f"m{at:04}\x1b[2J", 70_000, 200_000, 8192, 512, 3, warm=True, relays=2)
+        for at in range(module.OFFERS_SHOWN + 7)
+    ]
+    shown, more = module.offers_view(offered)
+    assert (len(shown), more) == (module.OFFERS_SHOWN, 7)
+    first = shown[0]
+    assert "\x1b" not in first.id
+    assert (first.input_rate, first.output_rate, first.context_window) == (70_000, 200_000, 8192)
+    assert (first.targets, first.eligible_relays, first.warm) == (3, 2, True)
+    assert module.offers_view(()) == ((), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from relaydesk.core.pool.offer import most_strangers, unoffered
 from relaydesk.core.relay.price.rate import MICRO
 from relaydesk.core.relay.records.details import OfferedModel, Reasoning
 from relaydesk.core.text import safe_text
@@ -58,15 +59,13 @@ class Offers:
 
     def _offer(self, entry: Entry) -> Offer | None:
         spec = entry.spec
-        if not spec.offer or spec.kind == "url":
+        slots, share = self._pool.slots(spec.name), self._share()
+        if not spec.offer or slots is None:
             return None
-        slots = self._pool.slots(spec.name)
-        if slots is None or slots.count < 2 or not self._pool.registry.capabilities(spec.name).completion:
+        completion = self._pool.registry.capabilities(spec.name).completion
+        if unoffered(spec.kind, slots.count, completion=completion, share=share):
             return None
-        share = self._share()
-        most = min(slots.count // 2 if share is None else share, slots.count - 1)
-        if most < 1:
-            return None
+        most = most_strangers(slots.count, share)
         return Offer(
             spec.name,
             self._pool.context(entry),
