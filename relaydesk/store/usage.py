@@ -13,13 +13,14 @@ USAGE_MARK = "usage_mark"
 
 
 class DayUsage(msgspec.Struct, frozen=True):
-    """One key's use of one day (days since 1970, UTC). Tokens by kind."""
+    """One key's use of one day (days since 1970, UTC). Tokens by kind; ``credit`` in microunits."""
 
     key: str
     day: int
     requests: int
     prompt: int
     completion: int
+    credit: int = 0
 
     @property
     def tokens(self) -> int:
@@ -51,9 +52,11 @@ class UsageRepo:
 
         def work(conn: sqlite3.Connection) -> None:
             conn.executemany(
-                "INSERT INTO usage (key, day, requests, prompt, completion) VALUES (?, ?, ?, ?, ?) "
+                "INSERT INTO usage (key, day, requests, prompt, completion, credit) "
+                "VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (key, day) DO UPDATE SET requests = requests + excluded.requests, "
-                "prompt = prompt + excluded.prompt, completion = completion + excluded.completion",
+                "prompt = prompt + excluded.prompt, completion = completion + excluded.completion, "
+                "credit = credit + excluded.credit",
                 [msgspec.structs.astuple(row) for row in added],
             )
             conn.execute("DELETE FROM usage_ahead")
@@ -89,7 +92,7 @@ class UsageRepo:
 
         def work(conn: sqlite3.Connection) -> tuple[DayUsage, ...]:
             rows = conn.execute(
-                "SELECT key, day, requests, prompt, completion FROM usage "
+                "SELECT key, day, requests, prompt, completion, credit FROM usage "
                 "WHERE day >= ?1 AND (?2 IS NULL OR key = ?2) ORDER BY day, key",
                 (since, key),
             )

@@ -21,13 +21,17 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 class UsageEntry(msgspec.Struct, frozen=True, array_like=True):
-    """One settled request. ``number`` counts up; ``day`` is in days since 1970 (UTC)."""
+    """One settled request, or a change of what a key has spent: then ``credit`` is in microunits and not 0.
+
+    ``number`` counts up; ``day`` is in days since 1970 (UTC).
+    """
 
     number: int
     key: str
     day: int
     prompt: int
     completion: int
+    credit: int = 0
 
 
 _DECODER: Final = msgspec.json.Decoder(UsageEntry)

@@ -11,10 +11,11 @@ import msgspec
 class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request that a key opened. Times in milliseconds; ``at_ms`` is when it came, since 1970.
 
-    ``client`` is the address it came from; ``machines`` those that saw its prompt (``host`` is the hub's
-    own); ``outcome`` is ``done``, ``failed``, ``cancelled`` (the client left) or ``refused`` (before any
-    work); ``code`` says why it is not ``done``. ``untold`` refusals of the same kind went before this one
-    without a record of their own.
+    ``client`` is the address it came from; ``machines`` those that saw its prompt: ``host`` is the hub's own,
+    ``operator:node`` a target of the relay network, to which it went sealed, through ``relays``. ``paid`` is
+    what that cost in microunits. ``outcome`` is ``done``, ``failed``, ``cancelled`` (the client left) or
+    ``refused`` (before any work); ``code`` says why it is not ``done``. ``untold`` refusals of the same kind
+    went before this one without a record of their own.
     """
 
     at_ms: int
@@ -39,6 +40,9 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     first_token_ms: int | None = None
     total_ms: int = 0
     untold: int = 0
+    relays: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    paid: int = 0
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):

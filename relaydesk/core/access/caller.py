@@ -10,14 +10,23 @@ from relaydesk.core.text import safe_text
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The key of a request: ``name`` for people, ``id`` for the books; the default key has no ``spec``."""
+    """The key of a request: ``name`` for people, ``id`` for the books; the default key has no ``spec``.
+
+    ``network`` says whether the default key may use the relay network: a setting, not a specification.
+    """
 
     name: str
     id: str
     spec: KeySpec | None = None
+    network: bool = False
+
+    @property
+    def may_network(self) -> bool:
+        """Whether this key may ask models of the relay network, and see that there are any."""
+        return self.network if self.spec is None else self.spec.network
 
     def allows(self, model: str) -> bool:
-        """Whether this key may use, and see, a registered model."""
+        """Whether this key may use, and see, a registered model or ``net/<id>``, if it may the network."""
         return self.spec is None or self.spec.allows(model)
 
 

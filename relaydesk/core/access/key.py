@@ -25,7 +25,8 @@ class KeySpec(msgspec.Struct, frozen=True, kw_only=True):
 
     ``id`` names it for good: usage is kept under it. ``models`` are the model names it may use, empty for
     all. ``expires_ms`` is the wall-clock time from which it opens nothing, 0 for never. ``in_path`` keys
-    stand in a URL (``/k/<key>/…``) and open nothing else.
+    stand in a URL (``/k/<key>/…``) and open nothing else. ``network`` keys may ask models of the relay
+    network (``net/<id>``), within their credit.
     """
 
     name: str
@@ -35,13 +36,14 @@ class KeySpec(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     expires_ms: int = 0
     in_path: bool = False
+    network: bool = False
 
     def expired(self, wall_ms: int) -> bool:
         """Whether it opens nothing any more."""
         return 0 < self.expires_ms <= wall_ms
 
     def allows(self, model: str) -> bool:
-        """Whether the key may use a registered model."""
+        """Whether the key's list of models has this one, if it has a list."""
         return not self.models or model in self.models
 
 

@@ -73,6 +73,21 @@ def day_of(wall_ms: int) -> int:
     return wall_ms // DAY_MS
 
 
+def renewal(wall_ms: int) -> str:
+    """When what is counted by day begins anew, for people."""
+    hours, minutes = divmod((DAY_MS - wall_ms % DAY_MS) // 60_000, 60)
+    return f"they are new at 00:00 UTC, in {hours} h {minutes} min"
+
+
+def note_day(days: dict[int, int], day: int, amount: int) -> None:
+    """Add ``amount`` to a day of ``days``, of which a bounded number is kept."""
+    if amount:
+        # The oldest goes, not what lies behind this day: a clock that was ahead is set back some time.
+        while len(days) >= _KEPT_DAYS and day not in days:
+            del days[min(days)]
+        days[day] = days.get(day, 0) + amount
+
+
 class KeyQuota:
     """The books of one key. ``used`` has what was settled, by day."""
 
@@ -150,11 +165,7 @@ class KeyQuota:
         self._reserved[grant.day] -= grant.reserved
         if not self._reserved[grant.day]:
             del self._reserved[grant.day]
-        if tokens:
-            # The oldest goes, not what lies behind this day: a clock that was ahead is set back some time.
-            while len(self.used) >= _KEPT_DAYS and grant.day not in self.used:
-                del self.used[min(self.used)]
-            self.used[grant.day] = self.used.get(grant.day, 0) + tokens
+        note_day(self.used, grant.day, tokens)
 
     def reserved(self, day: int) -> int:
         """What is set aside for requests of that day which still run."""
@@ -204,12 +215,11 @@ class KeyQuota:
             starts.popleft()
 
     def _day_over(self, wall_ms: int) -> PeerError:
-        hours, minutes = divmod((DAY_MS - wall_ms % DAY_MS) // 60_000, 60)
         return PeerError(
             "tokens_per_day_exceeded",
             f"this key has used its {self.limits.tokens_per_day} tokens of the day, or what is left of "
             "them is too little for this request",
-            f"they are new at 00:00 UTC, in {hours} h {minutes} min",
+            renewal(wall_ms),
         )
 
 

@@ -116,7 +116,11 @@ class WorkerView(msgspec.Struct, frozen=True):
 
 
 class RequestView(msgspec.Struct, frozen=True, gc=False):
-    """One request's life. A duration is None until that step is over."""
+    """One request's life. A duration is None until that step is over.
+
+    ``placement`` is ``network`` where it goes to the relay network, else empty; ``relays`` carried it sealed
+    and ``targets`` read it, as ``operator:node``; ``paid`` is what that cost, in microunits.
+    """
 
     id: str
     model: str
@@ -138,6 +142,10 @@ class RequestView(msgspec.Struct, frozen=True, gc=False):
     finish_reasons: tuple[str, ...] = ()
     status: int = 0
     fault: FaultView | None = None
+    placement: str = ""
+    relays: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    paid: int = 0
 
 
 class RequestsView(msgspec.Struct, frozen=True):
@@ -152,6 +160,8 @@ class KeyView(msgspec.Struct, frozen=True):
 
     A limit of 0 is none; ``models`` empty means all; ``expires_at_ms`` 0 means never. Tokens are of today
     (UTC), ``reserved`` those set aside for running requests; ``minute_used`` requests of the last 60 seconds.
+    ``network``: it may use the relay network, and pay ``credit_per_day`` microunits there, 0 for nothing;
+    ``credit_spent`` and ``credit_held`` are of today.
     """
 
     name: str
@@ -168,6 +178,10 @@ class KeyView(msgspec.Struct, frozen=True):
     reserved: int = 0
     running: int = 0
     minute_used: int = 0
+    network: bool = False
+    credit_per_day: int = 0
+    credit_spent: int = 0
+    credit_held: int = 0
 
 
 class KeysView(msgspec.Struct, frozen=True):

@@ -32,7 +32,13 @@ class Audit:
         code = view.fault.code if view.fault is not None else ""
         if self._repeats.again(caller.id, code):
             return
-        placement = self._placement_of(view.model) if view.prompt_tokens or view.first_token_ms else ""
+        if view.placement:
+            # It is sealed to its target: nobody else saw it, and nobody at all where none was reached.
+            placement, machines = view.placement if view.targets else "", view.targets
+        else:
+            ran = view.prompt_tokens or view.first_token_ms
+            placement = self._placement_of(view.model) if ran else ""
+            machines = (placement,) if placement else ()
         self._log.put(
             AuditRecord(
                 at_ms=view.started_at_ms,
@@ -43,7 +49,10 @@ class Audit:
                 route=view.route,
                 model=view.model,
                 placement=placement,
-                machines=(placement,) if placement else (),
+                machines=machines,
+                relays=view.relays,
+                targets=view.targets,
+                paid=view.paid,
                 stream=view.stream,
                 choices=view.choices,
                 outcome=view.state,

@@ -10,6 +10,7 @@ from relaydesk.core.access.quota import day_of
 from relaydesk.core.codec import to_builtins
 from relaydesk.core.commands import AddKey, Outcome, RemoveKey, SetKey, ShowAudit, ShowUsage
 from relaydesk.core.errors import LocalError
+from relaydesk.core.gateway.away import PREFIX
 from relaydesk.core.ports import Clock
 from relaydesk.core.text import safe_text
 from relaydesk.engine.access.audit import Audit
@@ -67,7 +68,8 @@ class KeyCommands:
         given = settings.get("models")
         if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
             return settings
-        found = [self._model_named(each) for each in given]
+        # What the network offers comes and goes: its names are taken as they are.
+        found = [each if each.startswith(PREFIX) else self._model_named(each) for each in given]
         for name, each in zip(given, found, strict=True):
             if each is None:
                 raise LocalError(
@@ -88,10 +90,16 @@ class KeyCommands:
                 "prompt_tokens": row.prompt,
                 "completion_tokens": row.completion,
                 "tokens": row.tokens,
+                "credit": row.credit,
             }
             for row in await self._quotas.history(key, min(max(0, command.since_day), _LAST_DAY))
         ]
-        now = {"today": day_of(self._clock.wall_ms()), **to_builtins(standing)}
+        credit = self._quotas.credits.standing(key)
+        now = {
+            "today": day_of(self._clock.wall_ms()),
+            **to_builtins(standing),
+            "credit": {**to_builtins(credit), "left": credit.left},
+        }
         return Outcome(ok=True, value={"name": command.name, "days": days, "now": now})
 
     async def audit(self, command: ShowAudit) -> Outcome:
@@ -106,4 +114,5 @@ def _shown(spec: KeySpec) -> dict[str, Any]:
         "models": list(spec.models),
         "expires_ms": spec.expires_ms,
         "in_path": spec.in_path,
+        "network": spec.network,
     }

@@ -9,12 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from relaydesk.core.access.compare import digest
+from relaydesk.core.access.credit import CreditStanding
 from relaydesk.core.access.key import KeySpec, key_id, make_secret, parse_key_name
 from relaydesk.core.access.limits import FIELDS, check_limit
 from relaydesk.core.access.quota import Standing
 from relaydesk.core.errors import LocalError
 from relaydesk.core.events import KeysChanged
-from relaydesk.core.ids import parse_model_name
+from relaydesk.core.gateway.away import parse_allowed_model
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.view.sections import KeyView
 from relaydesk.engine.access.quotas import Quotas
@@ -70,12 +71,16 @@ class KeyRing:
         """How a key stands now."""
         return self._quotas.standing(key_id)
 
+    def credit(self, key_id: str) -> CreditStanding:
+        """How a key's credit at the relay network stands today."""
+        return self._quotas.credits.standing(key_id)
+
     def views(self) -> tuple[KeyView, ...]:
         """Every key as fronts see it, with how it stands now."""
         return tuple(self._view(spec) for spec in self.specs())
 
     def _view(self, spec: KeySpec) -> KeyView:
-        standing = self._quotas.standing(spec.id)
+        standing, credit = self._quotas.standing(spec.id), self._quotas.credits.standing(spec.id)
         return KeyView(
             name=spec.name,
             fingerprint=spec.id[:8],
@@ -91,6 +96,10 @@ class KeyRing:
             reserved=standing.reserved,
             running=standing.running,
             minute_used=standing.minute_used,
+            network=spec.network,
+            credit_per_day=spec.limits.credit_per_day,
+            credit_spent=credit.spent,
+            credit_held=credit.held,
         )
 
     async def add(self, name: str, settings: dict[str, Any]) -> tuple[KeySpec, str]:
@@ -140,11 +149,11 @@ class KeyRing:
         self._quotas.limit(key.spec.id, key.spec.limits)
 
 
-_SETTINGS: Final = (*FIELDS, "models", "expires_ms", "in_path")
+_SETTINGS: Final = (*FIELDS, "models", "expires_ms", "in_path", "network")
 
 
 def with_settings(spec: KeySpec, settings: dict[str, Any], wall_ms: int) -> KeySpec:
-    """``spec`` with ``settings`` in place: the limits by name, ``models``, ``expires_ms``, ``in_path``.
+    """``spec`` with ``settings`` in place: the limits by name, ``models``, ``expires_ms``, and two switches.
 
     Raises `LocalError` ``invalid_request`` whose ``param`` names what cannot be.
     """
@@ -158,10 +167,11 @@ def with_settings(spec: KeySpec, settings: dict[str, Any], wall_ms: int) -> KeyS
         changes["models"] = _models(settings["models"])
     if "expires_ms" in settings:
         changes["expires_ms"] = _expiry(settings["expires_ms"], wall_ms)
-    if "in_path" in settings:
-        if not isinstance(settings["in_path"], bool):
-            raise _wrong("in_path", "in_path must be true or false", "")
-        changes["in_path"] = settings["in_path"]
+    for switch in ("in_path", "network"):
+        if switch in settings:
+            if not isinstance(settings[switch], bool):
+                raise _wrong(switch, f"{switch} must be true or false", "")
+            changes[switch] = settings[switch]
     made = msgspec.structs.replace(spec, **changes)
     if made.in_path and not made.models:
         raise _wrong(
@@ -176,7 +186,7 @@ def _models(value: Any) -> tuple[str, ...]:
     if len(value) > MOST_MODELS:
         raise _wrong("models", f"models has {len(value)} names", f"{MOST_MODELS} are allowed")
     try:
-        return tuple(dict.fromkeys(parse_model_name(each) for each in value))
+        return tuple(dict.fromkeys(parse_allowed_model(each) for each in value))
     except LocalError as error:
         raise _wrong("models", error.fault.message, "see `relaydesk model list`") from None
 

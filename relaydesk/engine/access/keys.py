@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from relaydesk.core.access.caller import DEFAULT_CALLER, Caller
 from relaydesk.core.access.compare import digest
@@ -34,6 +36,8 @@ class Authenticator:
         self._clock = clock
         self._rng = rng
         self._bus = bus
+        # Whether the default key may use the relay network: asked at every request.
+        self.default_network: Callable[[], bool] = lambda: False
         self._since_ms = clock.wall_ms()
         self._rotating = asyncio.Lock()
         self._take(key)
@@ -73,7 +77,7 @@ class Authenticator:
             spec = self.ring.find(hashed)
             default = hmac.compare_digest(hashed, self._digest)
             if found is None and default and not of_path:
-                found = DEFAULT_CALLER
+                found = msgspec.structs.replace(DEFAULT_CALLER, network=self.default_network())
             elif found is None and spec is not None and spec.in_path is of_path:
                 found = Caller(spec.name, spec.id, spec)
         return found
@@ -106,7 +110,7 @@ class Authenticator:
     def view(self) -> KeysView:
         """The default key, then the named ones by name."""
         source = "RELAY_API_KEY" if self._key.given else self._secrets.place
-        standing = self.ring.standing(DEFAULT_KEY)
+        standing, credit = self.ring.standing(DEFAULT_KEY), self.ring.credit(DEFAULT_KEY)
         default = KeyView(
             DEFAULT_KEY,
             self._key.fingerprint,
@@ -115,6 +119,10 @@ class Authenticator:
             used=standing.used,
             reserved=standing.reserved,
             running=standing.running,
+            network=self.default_network(),
+            credit_per_day=credit.limit,
+            credit_spent=credit.spent,
+            credit_held=credit.held,
         )
         return KeysView((default, *self.ring.views()))
 

@@ -13,10 +13,12 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from relaydesk.core.access.credit import CreditStanding
 from relaydesk.core.access.limits import KeyLimits
 from relaydesk.core.access.quota import Ask, Grant, KeyQuota, Standing, day_of
 from relaydesk.core.errors import FaultError, PeerError
 from relaydesk.core.ports import Clock
+from relaydesk.engine.access.credits import Credits
 from relaydesk.engine.tasks import finished
 from relaydesk.store.usage import Ahead, DayUsage, UsageRepo
 from relaydesk.store.usage_log import UsageEntry, UsageLog
@@ -35,7 +37,8 @@ class Quotas:
 
     ``boot`` names this start of the system: what was said ahead in another one counts as used. ``failed`` is
     told, in a sentence, that usage cannot be kept, and "" once it can again. ``moved`` is called about once a
-    second, where a key stands otherwise than before.
+    second, where a key stands otherwise than before. ``credits`` are what keys may spend at the relay
+    network, kept in the same books.
     """
 
     name = "quotas"
@@ -55,9 +58,10 @@ class Quotas:
         self._boot = boot
         self._failed = failed
         self._moved = moved
+        self.credits = Credits(self._book_credit, self._flush, clock)
         # Keys whose standing may differ from the one told last, and what was told.
         self._active: set[str] = set()
-        self._told: dict[str, Standing] = {}
+        self._told: dict[str, tuple[Standing, CreditStanding]] = {}
         self._quotas: dict[str, KeyQuota] = {}
         self._known: dict[str, dict[int, int]] = {}
         self._pending: dict[tuple[str, int], list[int]] = {}
@@ -77,9 +81,14 @@ class Quotas:
         today = day_of(self._clock.wall_ms())
         for row in await self._repo.list(since=today - _RECENT_DAYS):
             self._known.setdefault(row.key, {})[row.day] = row.tokens
+            self.credits.note(row.key, row.day, row.credit)
         for entry in entries:
             if entry.number > mark:
-                self._note(entry.key, entry.day, entry.prompt, entry.completion)
+                if entry.credit:
+                    self.credits.note(entry.key, entry.day, entry.credit)
+                    self._pend(entry.key, entry.day, 0, 0, requests=0, credit=entry.credit)
+                else:
+                    self._note(entry.key, entry.day, entry.prompt, entry.completion)
                 self._number = max(self._number, entry.number)
         for ahead in await self._repo.ahead():
             if ahead.boot != self._boot:
@@ -91,6 +100,7 @@ class Quotas:
         """Set a key's limits: they hold for the next request; running ones keep what they were granted."""
         self._gone.discard(key)
         self._quota(key).limits = limits
+        self.credits.limit(key, limits.credit_per_day)
 
     def forget(self, key: str) -> None:
         """The key is gone: it is admitted nothing more, not even what it had begun to send.
@@ -130,10 +140,19 @@ class Quotas:
         self._quota(key).settle(grant, prompt + completion)
         if not prompt + completion:
             return
-        self._number += 1
         self._pend(key, grant.day, prompt, completion)
+        self._append(key, grant.day, prompt, completion)
+
+    def _book_credit(self, key: str, day: int, change: int) -> None:
+        """What a key has spent on a day is another amount by ``change``."""
+        self._active.add(key)
+        self._pend(key, day, 0, 0, requests=0, credit=change)
+        self._append(key, day, 0, 0, change)
+
+    def _append(self, key: str, day: int, prompt: int, completion: int, credit: int = 0) -> None:
+        self._number += 1
         try:
-            self._log.append(UsageEntry(self._number, key, grant.day, prompt, completion))
+            self._log.append(UsageEntry(self._number, key, day, prompt, completion, credit))
         except FaultError as error:
             self._fail(error)
 
@@ -178,12 +197,13 @@ class Quotas:
 
     def _tell(self) -> None:
         """Say so where a key stands otherwise than a second ago."""
-        now = {key: self.standing(key) for key in self._active if key in self._quotas}
+        active = [key for key in self._active if key in self._quotas]
+        now = {key: (self.standing(key), self.credits.standing(key)) for key in active}
         if now != self._told:
             self._told = now
             self._moved()
         # The last 60 seconds go by without anybody doing anything.
-        self._active = {key for key, standing in now.items() if standing.running or standing.minute_used}
+        self._active = {key for key, (each, _) in now.items() if each.running or each.minute_used}
 
     def _quota(self, key: str) -> KeyQuota:
         found = self._quotas.get(key)
@@ -203,11 +223,14 @@ class Quotas:
             _log.warning("after a power cut, %d tokens of key %s count as used", missing, ahead.key)
             self._note(ahead.key, ahead.day, missing, 0)
 
-    def _pend(self, key: str, day: int, prompt: int, completion: int, requests: int = 1) -> None:
-        row = self._pending.setdefault((key, day), [0, 0, 0])
+    def _pend(
+        self, key: str, day: int, prompt: int, completion: int, requests: int = 1, credit: int = 0
+    ) -> None:
+        row = self._pending.setdefault((key, day), [0, 0, 0, 0])
         row[0] += requests
         row[1] += prompt
         row[2] += completion
+        row[3] += credit
         self._changed = True
 
     def _reached(self, quota: KeyQuota, day: int) -> int:
@@ -241,7 +264,7 @@ class Quotas:
                 await self._repo.add(rows, [] if final else self._future(), mark)
             except FaultError:
                 for row in rows:
-                    self._pend(row.key, row.day, row.prompt, row.completion, row.requests)
+                    self._pend(row.key, row.day, row.prompt, row.completion, row.requests, row.credit)
                 self._ahead = dict(self._durable)
                 raise
             # Only what is on the disk may be relied on.

@@ -8,7 +8,7 @@ from relaydesk.core.gateway.bound import template_bound
 from relaydesk.core.gateway.work import Capabilities, Work
 from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.gateway.count import counted_by
-from relaydesk.engine.pool.lease import Lease
+from relaydesk.engine.gateway.held import Held
 
 # What an answer may come to where neither its client nor its model says: a far server's.
 _UNKNOWN_LIMIT = 32_768
@@ -40,7 +40,7 @@ class Books:
             work = work.limited(limit)
         return cls(quotas, caller, grant, work, bound)
 
-    async def before_prefill(self, lease: Lease, model: str) -> None:
+    async def before_prefill(self, lease: Held, model: str) -> None:
         """Count the prompt exactly where its bound was more than the key has left, and limit the answer.
 
         Raises `PeerError` ``tokens_per_day_exceeded`` where too little is left; nothing is charged then.
@@ -66,7 +66,7 @@ class _NoBooks(Books):
         self.work = work
         self.bound = bound
 
-    async def before_prefill(self, lease: Lease, model: str) -> None:
+    async def before_prefill(self, lease: Held, model: str) -> None:
         """There is nothing to count."""
 
     def settle(self, prompt: int, completion: int) -> None:

@@ -7,8 +7,8 @@ from typing import Final
 from relaydesk.core.errors import Fault, FaultError, PeerError
 from relaydesk.core.gateway.prompt_count import counted
 from relaydesk.core.gateway.work import Work
+from relaydesk.engine.gateway.held import Held
 from relaydesk.engine.gateway.journal import RequestRecord
-from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.pool import Pool
 
 _GONE: Final = Fault("client_closed", "the client left before its prompt was counted")
@@ -34,7 +34,7 @@ async def count_prompt(pool: Pool, record: RequestRecord, work: Work) -> int:
     return count
 
 
-async def counted_by(lease: Lease, model: str, work: Work) -> int:
+async def counted_by(lease: Held, model: str, work: Work) -> int:
     """Tokens of all prompts of ``work``, asked of the engine that a lease holds. Raises `PeerError`."""
     if not lease.extensions:
         raise PeerError("unsupported", f"the server behind {model} does not count tokens")

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from relaydesk.core.access.caller import Caller
@@ -26,6 +27,15 @@ _log: Final = logging.getLogger("relaydesk.requests")
 
 KEPT: Final = 500
 RATE_WINDOW_S: Final = 10.0
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One ticket of the relay network that was opened for a request: what it may cost until that is known."""
+
+    target: str
+    paid: int
+    relay: str = ""
 
 
 class RequestRecord:
@@ -64,6 +74,15 @@ class RequestRecord:
         self.finish_reasons: list[str] = []
         self.status = 0
         self.fault: Fault | None = None
+        # ``network`` where it goes to the relay network, and its tickets there.
+        self.placement = ""
+        self._tickets: list[Ticket] = []
+
+    def opened(self, target: str, most: int) -> Ticket:
+        """A ticket of the relay network was opened for it, at ``most`` microunits."""
+        ticket = Ticket(target, most)
+        self._tickets.append(ticket)
+        return ticket
 
     def loading(self) -> None:
         """Its model is being loaded from now on; until then it waited, for other models to make room."""
@@ -175,6 +194,10 @@ class RequestRecord:
             finish_reasons=tuple(self.finish_reasons),
             status=self.status,
             fault=fault_view(self.fault) if self.fault is not None else None,
+            placement=self.placement,
+            relays=tuple(dict.fromkeys(each.relay for each in self._tickets if each.relay)),
+            targets=tuple(dict.fromkeys(each.target for each in self._tickets)),
+            paid=sum(each.paid for each in self._tickets),
         )
 
     def _since_step(self) -> int:

@@ -21,8 +21,8 @@ from relaydesk.core.gateway.work import Reader
 from relaydesk.core.pool.kvcache import N_UBATCH
 from relaydesk.core.pool.slots import Slot
 from relaydesk.engine.gateway.books import Books
+from relaydesk.engine.gateway.held import Held
 from relaydesk.engine.gateway.journal import RequestRecord
-from relaydesk.engine.pool.lease import Lease
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.tasks import spawn
 
@@ -52,6 +52,9 @@ class Run:
     Work without a choice is done once the model is loaded. A ``stranger``'s choices take turns: he holds one
     slot at a time.
     """
+
+    # Whether an answer is read to its very end: what follows the last word may be worth as much.
+    reads_on = False
 
     def __init__(
         self,
@@ -166,17 +169,21 @@ class Run:
         read = self.record.prompt_done + N_UBATCH
         return min(read, usage.prompt_tokens or self._books.work.prompt_bound), 0
 
-    def _lease(self) -> AbstractAsyncContextManager[Lease]:
+    def _usage(self, tallies: list[Tally], *, cached: bool) -> Usage:
+        """What the answer cost, once it is there."""
+        return self._books.work.usage(tallies, cached=cached)
+
+    def _lease(self) -> AbstractAsyncContextManager[Held]:
         if self._stranger is not None:
             return self._pool.lease_warm(self.record.model, self.record)
         return self._pool.lease(self.record.model, self.record, self._keep_alive_s)
 
-    def _slot(self, lease: Lease) -> AbstractAsyncContextManager[Slot]:
+    def _slot(self, lease: Held) -> AbstractAsyncContextManager[Slot]:
         if self._stranger is not None:
             return lease.slots.stranger(self._stranger.most, self._stranger.wait_s)
         return lease.slots.slot(self.record.key)
 
-    async def _single(self, lease: Lease) -> AsyncGenerator[bytes, None]:
+    async def _single(self, lease: Held) -> AsyncGenerator[bytes, None]:
         reader, say = self._readers[0], self.output.piece
         async with aclosing(self._events(lease, 0, reader)) as events:
             async for data in events:
@@ -185,7 +192,7 @@ class Run:
                     yield frame
         reader.end()
 
-    async def _merged(self, lease: Lease) -> AsyncGenerator[bytes, None]:
+    async def _merged(self, lease: Held) -> AsyncGenerator[bytes, None]:
         """Frames of all choices as they come. The first failure ends all of them.
 
         No TaskGroup: a generator is resumed by whichever task asks for its next frame, and may be closed.
@@ -211,7 +218,7 @@ class Run:
             if pumps:
                 await asyncio.wait(pumps)
 
-    async def _pump(self, lease: Lease, number: int, queue: asyncio.Queue[bytes | Exception | None]) -> None:
+    async def _pump(self, lease: Held, number: int, queue: asyncio.Queue[bytes | Exception | None]) -> None:
         reader = self._readers[number]
         try:
             async with aclosing(self._events(lease, number, reader)) as events:
@@ -225,7 +232,7 @@ class Run:
             # Whatever it is, it ends the run: the reader would wait for this choice for ever.
             await queue.put(error)
 
-    async def _collect(self, lease: Lease, number: int, answer: Answer) -> None:
+    async def _collect(self, lease: Held, number: int, answer: Answer) -> None:
         reader = self._readers[number]
         async with aclosing(self._events(lease, number, reader, hurry=False)) as events:
             async for data in events:
@@ -235,7 +242,7 @@ class Run:
         reader.end()
 
     async def _events(
-        self, lease: Lease, choice: int, reader: Reader, *, hurry: bool = True
+        self, lease: Held, choice: int, reader: Reader, *, hurry: bool = True
     ) -> AsyncGenerator[bytes, None]:
         """One choice's events as the engine sends them, while a slot is held for it.
 
@@ -271,14 +278,14 @@ class Run:
                             counted = tally.completion_tokens
                         elif tally.progress is not None and counted == 0:
                             record.progress(*tally.progress)
-                        if tally.exact and tally.finish_reason is not None:
+                        if tally.exact and tally.finish_reason is not None and not self.reads_on:
                             return  # all there is to know; the engine's [DONE] says nothing more
             except PeerError as error:
                 raise as_peer_error(work.blamed(await lease.why(error.fault))) from error
 
-    def _settle(self, lease: Lease) -> Usage:
+    def _settle(self, lease: Held) -> Usage:
         tallies: list[Tally] = [reader.tally for reader in self._readers]
-        usage = self._books.work.usage(tallies, cached=lease.extensions)
+        usage = self._usage(tallies, cached=lease.extensions)
         self._books.settle(usage.prompt_tokens, usage.completion_tokens)
         self.record.settle(
             prompt=usage.prompt_tokens,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from relaydesk.core.access.caller import Caller
 from relaydesk.core.access.quota import Ask
 from relaydesk.core.errors import Fault, FaultError, PeerError, as_peer_error
 from relaydesk.core.gateway.choose import choose_model
@@ -23,6 +22,8 @@ from relaydesk.engine.gateway.books import Books
 from relaydesk.engine.gateway.count import count_prompt
 from relaydesk.engine.gateway.embed import Embedding, EmbedResult, sizes_of
 from relaydesk.engine.gateway.journal import Journal, RequestRecord
+from relaydesk.engine.gateway.network_lease import Network
+from relaydesk.engine.gateway.outward import CAPABILITIES, Outward
 from relaydesk.engine.gateway.run import Run, Stranger
 from relaydesk.engine.gateway.unload import Unload
 from relaydesk.engine.pool.pool import Pool
@@ -31,7 +32,10 @@ _GONE: Final = Fault("client_closed", "the client left before its request began"
 
 
 class Gateway:
-    """Opens runs. ``accepting`` is false while the node starts or drains."""
+    """Opens runs. ``accepting`` is false while the node starts or drains.
+
+    ``network`` is the asking side of the relay network, None while it is not up.
+    """
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class Gateway:
         clock: Clock,
         rng: Rng,
         accepting: Callable[[], bool],
+        network: Callable[[], Network | None] = lambda: None,
     ) -> None:
         self._pool = pool
         self._journal = journal
@@ -50,6 +55,7 @@ class Gateway:
         self._clock = clock
         self._rng = rng
         self._accepting = accepting
+        self._outward = Outward(network, quotas, pool)
 
     def check_accepting(self) -> None:
         """Raises `PeerError` ``shutting_down`` while no new work is taken."""
@@ -67,13 +73,22 @@ class Gateway:
         with self._refusals(incoming):
             self.check_accepting()
             plan = plan_of(body)
-            name = await self._model(plan.work.model, incoming.caller)
-            capabilities = self._pool.registry.capabilities(name)
-            if plan.work.choices:
-                _require_completion(name, capabilities)
-            work = plan.work.fitted(capabilities)
+            going = self._outward.checked(plan, body, incoming, self._pool.registry.names())
+            if going is not None:
+                name, work, capabilities = going.name, going.work, CAPABILITIES
+            else:
+                name = await self._model(plan.work.model, incoming)
+                capabilities = self._pool.registry.capabilities(name)
+                if plan.work.choices:
+                    _require_completion(name, capabilities)
+                work = plan.work.fitted(capabilities)
         record = self._record(incoming, name, stream=work.stream, choices=work.choices)
+        token = self._rng.token_bytes(12).hex()
+        identity = Identity(token, work.model or name, self._clock.wall_ms())
         try:
+            if going is not None:
+                _require_room(work, going.window)
+                return await self._outward.run(going, plan, incoming, record, identity)
             if not plan.unload:
                 self._pool.check(name)
             context = self._pool.context(self._pool.registry.entry(name))
@@ -86,12 +101,10 @@ class Gateway:
             # The client left while its key's books waited for the disk.
             record.finish(_GONE.rule.status, _GONE)
             raise
-        token = self._rng.token_bytes(12).hex()
-        output = plan.output(Identity(token, work.model or name, self._clock.wall_ms()))
         kind = Unload if plan.unload else Run
         return kind(
             books,
-            output,
+            plan.output(identity),
             self._pool,
             record,
             call_prefix=f"call_{token}",
@@ -143,7 +156,7 @@ class Gateway:
         with self._refusals(incoming):
             self.check_accepting()
             work = work_of(body)
-            name = await self._model(work.model, incoming.caller)
+            name = await self._model(work.model, incoming)
             capabilities = self._pool.registry.capabilities(name)
             _require_completion(name, capabilities)
             work = work.fitted(capabilities)
@@ -165,7 +178,7 @@ class Gateway:
         with self._refusals(incoming):
             self.check_accepting()
             request = request_of(body)
-            name = await self._model(request.model, incoming.caller)
+            name = await self._model(request.model, incoming)
             registry = self._pool.registry
             check_embedding(request, registry.capabilities(name))
         entry, engine = registry.entry(name), registry.entry(registry.embedder(name))
@@ -175,10 +188,11 @@ class Gateway:
         run = Embedding(request, self._pool, self._quotas, incoming.caller, record, engine_name, sizes)
         return await run.run()
 
-    async def _model(self, requested: str | None, caller: Caller) -> str:
-        """The model that is meant, out of those that the key may use."""
+    async def _model(self, requested: str | None, incoming: Incoming) -> str:
+        """The model of this hub that is meant, out of those that the key may use."""
         every = self._pool.registry.names()
-        known = [each for each in every if caller.allows(each.name)]
+        self._outward.check_here(requested, incoming, every)
+        known = [each for each in every if incoming.caller.allows(each.name)]
         if every and not known and not requested:
             raise PeerError(
                 "invalid_request", "this key may use none of the models that there are", param="model"

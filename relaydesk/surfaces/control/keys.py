@@ -9,7 +9,7 @@ from relaydesk.core.commands import AddKey, Command, RemoveKey, SetKey
 from relaydesk.core.errors import LocalError
 from relaydesk.surfaces.control.answers import refuse_unknown, text_field
 
-_SETTINGS: Final = frozenset({*FIELDS, "models", "expires_ms", "in_path"})
+_SETTINGS: Final = frozenset({*FIELDS, "models", "expires_ms", "in_path", "network"})
 
 
 def to_add(body: dict[str, Any]) -> Command:

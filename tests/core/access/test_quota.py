@@ -181,7 +181,9 @@ class Interleavings(RuleBasedStateMachine):
             try:
                 each = self.books.recount(grant, exact, self.wall)
             except PeerError:
-                pass
+                # A refusal costs nothing of the minute either.
+                if grant.started in self.starts:
+                    self.starts.remove(grant.started)
             else:
                 used = exact + data.draw(st.integers(0, min(each, 100) * grant.choices))
         else:
