@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaydesk.core.pool.slots import Slot, SlotTable, stranger_may_take
+from relaydesk.core.pool.slots import Slot, SlotTable, idle_for_strangers, stranger_may_take
 
 
 def test_a_key_gets_its_own_slot_back_and_may_use_its_cache() -> None:
@@ -104,3 +104,13 @@ def test_whatever_happens_slots_are_neither_lost_nor_shared(
 )
 def test_strangers_come_after_the_household(free: int, held: int, most: int, waiting: int, may: bool) -> None:
     assert stranger_may_take(free=free, held=held, most=most, waiting=waiting) is may
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6), st.integers(0, 2))
+def test_as_many_strangers_as_may_take_one_after_the_other(
+    free: int, held: int, most: int, waiting: int
+) -> None:
+    count, left, taken = 0, free, held
+    while stranger_may_take(free=left, held=taken, most=most, waiting=waiting):
+        count, left, taken = count + 1, left - 1, taken + 1
+    assert idle_for_strangers(free=free, held=held, most=most, waiting=waiting) == count

@@ -10,6 +10,7 @@ from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import FaultError
 from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.gateway.incoming import Incoming
+from relaydesk.engine.gateway.run import Run, Stranger
 from tests.support.scripted_hub import ScriptedHub
 
 ANN = Caller("ann", "ann")
@@ -85,3 +86,53 @@ async def test_a_prompt_beyond_every_vocabulary_needs_no_engine(hub: ScriptedHub
     assert (fault.code, fault.param) == ("context_length_exceeded", "messages")
     assert "maximum context length is 512 tokens, but the prompt has at least 9" in fault.message
     assert hub.starter.starts == []
+
+
+NETWORK = Incoming(Caller("network", "network"), "/v1", "r")
+
+
+def stranger(hub: ScriptedHub, data: bytes, **more: Any) -> Run:
+    given = {"model": "tiny", "limit": 64, "stranger": Stranger(1, 0.05), **more}
+    return hub.gateway.open_stranger(data, chat_plan, NETWORK, **given)
+
+
+async def test_a_stranger_never_causes_a_load(hub: ScriptedHub) -> None:
+    with pytest.raises(FaultError) as caught:
+        await stranger(hub, body()).whole()
+    assert caught.value.fault.code == "model_unloaded"
+    assert hub.starter.starts == []
+    await hub.idle()
+
+
+async def test_a_stranger_has_no_quota_and_is_served_while_the_node_goes_down(hub: ScriptedHub) -> None:
+    await hub.warm()
+    hub.accepting = False
+    run = stranger(hub, body())
+    assert b"Hello there" in await run.whole()
+    assert run.exact and (run.record.key, run.record.completion_tokens) == ("network", 2)
+    await hub.idle()
+
+
+async def test_a_strangers_output_is_bounded_over_all_choices(hub: ScriptedHub) -> None:
+    await hub.warm()
+    await stranger(hub, body(n=2, max_tokens=99), limit=9).whole()
+    await stranger(hub, body(max_tokens=5), limit=9).whole()
+    assert [each["max_tokens"] for each in hub.starter.engine("tiny").bodies] == [4, 4, 5]
+    with pytest.raises(FaultError) as caught:
+        stranger(hub, body(n=3), limit=2)
+    assert (caught.value.fault.code, caught.value.fault.param) == ("invalid_request", "n")
+    with pytest.raises(FaultError) as caught:
+        stranger(hub, body(messages=[{"role": "user", "content": "word " * 60_000}]))
+    assert caught.value.fault.code == "context_length_exceeded"
+    await hub.idle()
+
+
+async def test_a_stranger_waits_only_so_long(hub: ScriptedHub) -> None:
+    await hub.warm()
+    slots = hub.pool.slots("tiny")
+    assert slots is not None
+    async with slots.slot("ann"):
+        with pytest.raises(FaultError) as caught:
+            await stranger(hub, body()).whole()
+    assert caught.value.fault.code == "queue_full"
+    await hub.idle()

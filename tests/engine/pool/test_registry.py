@@ -80,6 +80,10 @@ async def test_an_unknown_name_is_said(hub: ScriptedHub) -> None:
         ({"kind": "url", "url": "http://user:secret@h/v1"}, "url"),
         ({"kind": "url", "url": "http://h/v1?key=secret"}, "url"),
         ({"kind": "url", "url": "http://10.0.0.7/v1", "host_only": True}, "host_only"),
+        ({"kind": "url", "url": "http://h/v1", "offer": True}, "offer"),
+        ({"offer": True, "slots": 1}, "offer"),
+        ({"input_rate": -1}, "input_rate"),
+        ({"output_rate": 10**15 + 1}, "output_rate"),
     ],
 )
 async def test_settings_that_cannot_be_are_refused_and_leave_nothing(

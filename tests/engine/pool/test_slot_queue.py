@@ -211,6 +211,8 @@ async def test_a_stranger_never_holds_the_last_slot_nor_more_than_its_share() ->
     await users.settle()
     assert [each.slot is not None for each in strangers] == [True, True, False, False]
     assert not users.queue.room_for_stranger(2)
+    # Two wait already: whoever comes now would not get one at once.
+    assert users.queue.idle_for_strangers(3) == 0
     assert not users.queue.room_for_stranger(0)
     users.come()
     await users.settle()

@@ -56,6 +56,22 @@ def test_add_a_file_with_everything(
     ]
 
 
+def test_what_strangers_pay_is_typed_in_usd(cli: Any, node: Any) -> None:
+    node.answer(SetModel, {"spec": {"offer": True, "input_rate": 70_000}, "note": ""})
+    result = cli("model", "set", "tiny", "--offer", "--input-price", "0.07", "output-price=1.0000001")
+    assert node.seen[-1].changes == {"offer": True, "input_rate": 70_000, "output_rate": 1_000_001}
+    assert result.out.splitlines() == [
+        "tiny: offer → yes",
+        "tiny: input-price → 0.07 USD",
+        "tiny: output-price → 1.000001 USD",
+    ]
+    assert cli("model", "set", "tiny", "--no-offer").code == 0
+    assert node.seen[-1].changes == {"offer": False}
+    for wrong in ("-1", "free", "1e10", "nan"):
+        result = cli("model", "set", "tiny", "--output-price", wrong)
+        assert result.code == 2 and repr(wrong) in result.err
+
+
 def test_without_a_name_the_node_gives_one(cli: Any, node: Any) -> None:
     node.answer(AddModel, ModelSpec(name="smollm2"))
     result = cli("model", "add", "/models/SmolLM2-135M-Instruct.Q4_1.gguf")
