@@ -27,6 +27,7 @@ from relaydesk.core.relay.records.reserve import MEDIA_TYPE, ReserveRequest, enc
 from relaydesk.core.relay.records.reserve_response import ReserveResponse, decode_response
 from relaydesk.core.relay.records.ticket import Ticket
 from relaydesk.core.relay.ref import NodeRef
+from relaydesk.core.relay.schedule import INNER_ATTEMPTS
 from relaydesk.core.relay.sealed.envelope import SealedError, open_envelope, read_envelope, seal_envelope
 from relaydesk.core.relay.sealed.response_key import key_is_committed, unwrap_key
 from relaydesk.core.relay.target.candidate import Candidate
@@ -77,11 +78,11 @@ class Reservation:
 
 @dataclass(slots=True)
 class _Try:
-    """What the next attempt is made with, and which of its parts may be changed once."""
+    """What the next attempt is made with, and how often which of its parts may be changed."""
 
     reply: AgeIdentity
     issued_at: int | None = None
-    left: set[str] = field(default_factory=lambda: {"restamp", "reseal", "renew"})
+    left: list[str] = field(default_factory=lambda: ["restamp", "reseal", *["renew"] * INNER_ATTEMPTS])
 
 
 class Reserver:
@@ -273,7 +274,7 @@ class Reserver:
         step = move(0, code)
         if step not in attempt.left:
             return False
-        attempt.left.discard(step)
+        attempt.left.remove(step)
         if step == "restamp":
             stamp = report.node_time
             attempt.issued_at = stamp
