@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os.path
 import re
 from collections.abc import Callable
@@ -234,6 +235,18 @@ def email() -> Kind[str]:
         return _parse_email(text) if text else ""
 
     return Kind(parse, "a mail address such as you@example.org", metavar="ADDRESS")
+
+
+def address() -> Kind[str]:
+    """An IP address; empty means none."""
+
+    def parse(text: str) -> str:
+        try:
+            return str(ipaddress.ip_address(text)) if text else ""
+        except ValueError:
+            raise ValueError("not an IP address") from None
+
+    return Kind(parse, "an IP address such as 192.0.2.7", metavar="ADDRESS")
 
 
 def items(parse_item: Callable[[str], str], allowed: str, metavar: str) -> Kind[tuple[str, ...]]:

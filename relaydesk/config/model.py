@@ -197,6 +197,11 @@ class Settings:
         "",
         "Where the world reaches the network listener, such as https://node.example.org; it may have a path.",
     )
+    outbound_address: str = row(
+        kinds.address(),
+        "",
+        "Address of this machine that connections to other nodes come from; usually the system chooses.",
+    )
     directories: tuple[str, ...] = row(
         kinds.items(
             _source,

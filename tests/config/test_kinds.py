@@ -190,7 +190,7 @@ def test_mail_addresses_refused(text: str) -> None:
 
 @given(st.text(max_size=80))
 def test_no_text_is_half_read(text: str) -> None:
-    for kind in (kinds.domains(), kinds.https_url(), kinds.base_url(), kinds.email()):
+    for kind in (kinds.domains(), kinds.https_url(), kinds.base_url(), kinds.email(), kinds.address()):
         try:
             value = kind.parse(text)
         except ValueError:

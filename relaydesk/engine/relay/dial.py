@@ -51,15 +51,19 @@ async def dial(
     *,
     allow_private: bool,
     resolve: Resolve = system_resolve,
+    source: str = "",
 ) -> Connection:
-    """A connection to ``host``, over TLS where there is a ``context``. Raises `UnreachableError`."""
-    addresses = _allowed(await _resolved(host, port, resolve), allow_private)
+    """A connection to ``host``, over TLS where there is a ``context``, from the address ``source``.
+
+    Raises `UnreachableError`.
+    """
+    addresses = _from(_allowed(await _resolved(host, port, resolve), allow_private), source)
     loop = asyncio.get_running_loop()
     end = loop.time() + CONNECT_S
     for number, address in enumerate(addresses):
         share = (end - loop.time()) / (len(addresses) - number)
         try:
-            sock = await _connect(address, max(share, 0.0))
+            sock = await _connect(address, max(share, 0.0), source)
         except (OSError, TimeoutError) as error:
             failure = error
         else:
@@ -92,11 +96,24 @@ def _allowed(found: Sequence[Address], allow_private: bool) -> list[Address]:
     return allowed[:MOST_ADDRESSES]
 
 
-async def _connect(address: Address, timeout_s: float) -> socket.socket:
-    """Raises `OSError`; `TimeoutError` is one too."""
+def _from(allowed: list[Address], source: str) -> list[Address]:
+    """The addresses that can be dialed from ``source``: those of its family."""
+    if not source:
+        return allowed
+    family = socket.AF_INET6 if ":" in source else socket.AF_INET
+    found = [address for address in allowed if address.family == family]
+    if not found:
+        raise UnreachableError("connect", "it has no address of the kind that this node connects from")
+    return found
+
+
+async def _connect(address: Address, timeout_s: float, source: str) -> socket.socket:
+    """Raises `OSError`; `TimeoutError` is one too. `UnreachableError` where ``source`` is not ours."""
     sock = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
+        if source:
+            _bind(sock, source)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if hasattr(socket, "TCP_KEEPIDLE"):
@@ -108,6 +125,13 @@ async def _connect(address: Address, timeout_s: float) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def _bind(sock: socket.socket, source: str) -> None:
+    try:
+        sock.bind((source, 0))
+    except OSError as error:
+        raise UnreachableError("connect", "RELAY_OUTBOUND_ADDRESS is no address of this machine") from error
 
 
 async def _speak(sock: socket.socket, host: str, context: ssl.SSLContext | None) -> Connection:

@@ -36,7 +36,8 @@ class Outbound:
     """A client with a bounded pool of connections, which all of one node's purposes share.
 
     ``tls`` gives the context that decides whom to trust; ``allow_private`` lets it dial addresses that are
-    not public and speak plain HTTP (labs).
+    not public and speak plain HTTP (labs). ``source`` is the address of this machine that it connects from,
+    empty where the system chooses.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class Outbound:
         allow_private: Callable[[], bool],
         tls: Callable[[], ssl.SSLContext],
         resolve: Resolve = system_resolve,
+        source: str = "",
     ) -> None:
         self._clock = clock
         self._allow_private = allow_private
         self._tls = tls
         self._resolve = resolve
+        self._source = source
         # The last of a list rested the shortest.
         self._resting: dict[Origin, list[Connection]] = {}
         self._count = 0
@@ -161,6 +164,7 @@ class Outbound:
             context,
             allow_private=self._allow_private(),
             resolve=self._resolve,
+            source=self._source,
         )
 
     # The pool.

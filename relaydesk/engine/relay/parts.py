@@ -125,7 +125,12 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
     trust = await asyncio.to_thread(trusting, ground.settings())
     folder = ground.paths.state / IDENTITY_FOLDER
     identity = await asyncio.to_thread(Identity.open, secrets, folder, ground.clock, ground.rng)
-    outbound = Outbound(ground.clock, allow_private=lambda: ground.lab, tls=lambda: trust)
+    outbound = Outbound(
+        ground.clock,
+        allow_private=lambda: ground.lab,
+        tls=lambda: trust,
+        source=ground.settings().outbound_address,
+    )
     book, sources, publisher = await _directories(ground, said, identity, outbound)
     meter = RelayMeter(ground.clock, RelayMeterRepo(ground.database))
     await meter.open()

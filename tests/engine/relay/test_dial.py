@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,7 +79,7 @@ async def test_a_name_that_changes_its_mind_is_dialed_where_it_was_checked() -> 
 async def test_private_addresses_among_public_ones_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     dialed: list[str] = []
 
-    async def connect(address: Address, _timeout_s: float) -> socket.socket:
+    async def connect(address: Address, _timeout_s: float, _source: str) -> socket.socket:
         dialed.append(address.sockaddr[0])
         raise ConnectionRefusedError
 
@@ -111,6 +112,28 @@ async def test_names_that_cannot_be_resolved(monkeypatch: pytest.MonkeyPatch) ->
     assert await refusal("a" * 64 + ".example", resolve=system_resolve) == "resolve"
     monkeypatch.setattr(module, "RESOLVE_S", 0.01)
     assert await refusal("a.example", resolve=hanging) == "resolve"
+
+
+async def test_an_address_to_connect_from() -> None:
+    seen: list[str] = []
+
+    async def serve(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(writer.get_extra_info("peername")[0])
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        source = "127.0.0.1" if sys.platform == "darwin" else "127.9.8.7"
+        connection = await dial("127.0.0.1", port, None, allow_private=True, source=source)
+        while not seen:
+            await asyncio.sleep(0.01)
+        connection.abort()
+        assert seen == [source]
+        # One that is not this machine's, and one of the other family.
+        assert await refusal("127.0.0.1", port, allow_private=True, source="192.0.2.1") == "connect"
+        assert await refusal("127.0.0.1", port, allow_private=True, source="::1") == "connect"
+        assert len(seen) == 1
 
 
 async def test_who_takes_no_connection() -> None:

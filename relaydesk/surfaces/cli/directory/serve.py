@@ -54,7 +54,7 @@ async def _main(
     from relaydesk.surfaces.network.directory import add_directory_routes
 
     clock, lab = SystemClock(), settings.allow_private == "on"
-    outbound = Outbound(clock, allow_private=lambda: lab, tls=lambda: trust)
+    outbound = Outbound(clock, allow_private=lambda: lab, tls=lambda: trust, source=settings.outbound_address)
     keeper = Keeper(shelf, clock, outbound, allow_private=lambda: lab)
     await keeper.open()
     app = web.Application(client_max_size=64 * 1024)
