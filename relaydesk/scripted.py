@@ -17,6 +17,7 @@ from relaydesk.core.codec import decode, encode, fault_view
 from relaydesk.core.commands import Access, Command, Outcome, name_of, read_only_fault
 from relaydesk.core.errors import Fault, LocalError
 from relaydesk.core.ports import Clock
+from relaydesk.core.view.hopcheck import HopCheckView
 from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import SECTIONS, NodeView, Update
@@ -31,6 +32,7 @@ _LATER: Final[dict[str, Any]] = {
     "relays": RelaysView(),
     "hops": HopsView(),
     "ledger": LedgerView(),
+    "hopcheck": HopCheckView(),
 }
 
 Sleep = Callable[[float], Awaitable[None]]

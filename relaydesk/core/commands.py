@@ -270,6 +270,29 @@ class ResolveDispute(Command, frozen=True):
     amount: int
 
 
+class CheckHop(Command, frozen=True):
+    """Check what stands in front of this node. Runs as a job; the section ``hopcheck`` shows it.
+
+    ``url``: where the world reaches the node (empty: the URL it advertises). ``via``: layers between, from
+    the inside outwards, each ``NAME=URL``. ``long``: silences of up to two minutes too.
+    """
+
+    help: ClassVar[str] = "find what in front of this node takes its marker away"
+    url: str = ""
+    via: tuple[str, ...] = ()
+    long: bool = False
+
+
+class PrepareHopCheck(Command, frozen=True):
+    """Make a nonce for a check from elsewhere: for five minutes the node answers probes that carry it.
+
+    The outcome's value: ``nonce``, ``expires_at_ms``, ``url``, ``layers`` (`LayerView`), ``target`` (another
+    operator's ``operator:node``, or empty), ``lab``, ``peers`` (base URLs that may look from outside).
+    """
+
+    help: ClassVar[str] = "let a check from elsewhere have timed answers of this node for five minutes"
+
+
 class RenewCa(Command, frozen=True):
     """Replace the hub's certificate authority."""
 
@@ -326,6 +349,8 @@ AnyCommand = (
     | RedeemCredit
     | ShowStatement
     | ResolveDispute
+    | CheckHop
+    | PrepareHopCheck
     | RenewCa
     | ShowConfig
     | Reload

@@ -143,6 +143,13 @@ class HopRecorded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class HopCheckChanged(Event):
+    """The check of what stands in front of this node moved on, began or ended."""
+
+    section: ClassVar[str] = "hopcheck"
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerChanged(Event):
     """Something was booked, here or at a target that we pay."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from relaydesk.core.commands import Access, FitModel, LoadModel, Outcome, ShowDefaultKey
 from relaydesk.core.events import KeysChanged
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.hopcheck import HopCheckView
 from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
@@ -80,6 +81,7 @@ class LiveNode:
                 "relays": RelaysView,
                 "hops": HopsView,
                 "ledger": LedgerView,
+                "hopcheck": HopCheckView,
             },
         )
         self.hub = WatchHub(self.bus, projector)

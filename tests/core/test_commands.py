@@ -54,6 +54,7 @@ def test_commands_cross_the_wire_by_tag(name: str) -> None:
         "reference": "smollm2",
     }
     samples |= {"wanted": {"key": "ann"}, "since_day": 3, "limit": 5}
+    samples |= {"via": ["nginx=http://127.0.0.1:80"], "long": True}
     samples |= {"amount": 5, "expires_ms": 0, "after": 2}
     fields = {field: samples.get(field, "x") for field in kind.__struct_fields__}
     command = convert({"command": name, **fields}, kind)

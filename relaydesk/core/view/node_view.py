@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from relaydesk.core.view.hopcheck import HopCheckView
 from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.sections import (
@@ -49,6 +50,7 @@ class Update(msgspec.Struct, frozen=True, omit_defaults=True):
     relays: Section[RelaysView] | None = None
     hops: Section[HopsView] | None = None
     ledger: Section[LedgerView] | None = None
+    hopcheck: Section[HopCheckView] | None = None
 
 
 class NodeView(msgspec.Struct, frozen=True):
@@ -68,6 +70,7 @@ class NodeView(msgspec.Struct, frozen=True):
     relays: Section[RelaysView]
     hops: Section[HopsView]
     ledger: Section[LedgerView]
+    hopcheck: Section[HopCheckView]
 
     def replaced(self, update: Update) -> NodeView:
         """This view with the update's sections in place of its own."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from relaydesk.core.view import network, node_view, sections
+from relaydesk.core.view import hopcheck, network, node_view, sections
 from relaydesk.core.view.node_view import NodeView
 
 # A view is shown, recorded and sent in bug reports: it must have no place for any of these.
@@ -11,7 +11,7 @@ SECRET_WORDS = ("secret", "password", "token_value", "api_key", "private", "prom
 
 
 def _records() -> list[type[msgspec.Struct]]:
-    found = [*vars(sections).values(), *vars(network).values(), *vars(node_view).values()]
+    found = [*vars(sections).values(), *vars(network).values(), *vars(hopcheck).values(), *vars(node_view).values()]
     return sorted(
         {kind for kind in found if isinstance(kind, type) and issubclass(kind, msgspec.Struct)},
         key=lambda kind: kind.__name__,

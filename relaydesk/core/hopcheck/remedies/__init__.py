@@ -1,0 +1,1 @@
+"""What to change, by product, as text of configuration."""

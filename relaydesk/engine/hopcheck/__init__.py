@@ -1,0 +1,1 @@
+"""The check of what stands in front of a node, carried out."""
