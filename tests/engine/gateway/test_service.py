@@ -122,7 +122,7 @@ async def test_a_strangers_output_is_bounded_over_all_choices(hub: ScriptedHub) 
         stranger(hub, body(n=3), limit=2)
     assert (caught.value.fault.code, caught.value.fault.param) == ("invalid_request", "n")
     with pytest.raises(FaultError) as caught:
-        stranger(hub, body(messages=[{"role": "user", "content": "word " * 60_000}]))
+        stranger(hub, body(messages=[{"role": "user", "content": "word " * 300_000}]))
     assert caught.value.fault.code == "context_length_exceeded"
     await hub.idle()
 
