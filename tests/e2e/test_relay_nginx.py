@@ -312,6 +312,8 @@ def test_a_nodes_own_probes_say_the_same(lab: Lab) -> None:
 def test_a_demoted_relay_is_back_within_one_probe_interval(lab: Lab) -> None:
     """All of it by background probes, while the others are reachable."""
     node = lab.watching
+    # What it saw of the tests before is over.
+    lab.operators.wait(lambda: node.relay(lab.relay).faults == 0, "the relay is not in order")
     lab.wrong("page-502")
     lab.operators.wait(lambda: node.relay(lab.relay).tier == "demoted", "the relay is not demoted", 40)
     relay = node.relay(lab.relay)
