@@ -88,10 +88,10 @@ class ExchangeRig:
         for server in (*self.targets, *self.relays):
             await self._stack.enter_async_context(server)
         for target in self.targets:
-            self.list(self.ref(target), target.owner, target.signing, target.base_url)
+            self.enlist(self.ref(target), target.owner, target.signing, target.base_url)
         for at, relay in enumerate(self.relays):
             key = address(bytes([at + 1]) * 32)
-            self.list(self.relay_ref(at), key, key, relay.base_url)
+            self.enlist(self.relay_ref(at), key, key, relay.base_url)
             relay.peers = {self.ref(target): target.base_url for target in self.targets}
         await self.database.open()
         secrets = FileSecrets(self.folder)
@@ -115,7 +115,7 @@ class ExchangeRig:
         await self._stack.aclose()
         await self.database.close()
 
-    def list(self, ref: NodeRef, owner: str, signing: str, base_url: str) -> None:
+    def enlist(self, ref: NodeRef, owner: str, signing: str, base_url: str) -> None:
         self.directory.listed[ref] = Listed(ref, owner, signing, base_url)
 
     def ref(self, target: MinimalTarget) -> NodeRef:
@@ -137,9 +137,10 @@ class ExchangeRig:
                     check_limit=DETAILS_LIMIT,
                 )
                 await (await self.asker.send(ask, first=self.relay_ref(at))).aclose()
-        for server in (*self.targets, *self.relays):
-            server.seen.clear()
+        for target in self.targets:
+            target.seen.clear()
         for relay in self.relays:
+            relay.seen.clear()
             relay.answered.clear()
 
     def request(self, model: str = MODEL, **fields: Any) -> NetworkRequest:
