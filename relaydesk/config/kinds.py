@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from relaydesk.config.listen import Listen, parse_listen
+from relaydesk.core.access.credit import CREDIT_ALLOWED, parse_credit
 from relaydesk.core.errors import LocalError
 from relaydesk.core.tls.names import parse_name
 
@@ -90,6 +91,11 @@ def integer(least: int, most: int, unit: str = "") -> Kind[int]:
         return int(text)
 
     return Kind(parse, f"a whole number{unit} from {least} to {most}", toml=(int,), metavar="N")
+
+
+def credit() -> Kind[int]:
+    """An amount of microunits, also given in USD."""
+    return Kind(parse_credit, CREDIT_ALLOWED, toml=(int,), metavar="AMOUNT")
 
 
 def optional(kind: Kind[T]) -> Kind[T | None]:

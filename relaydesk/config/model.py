@@ -222,6 +222,15 @@ class Settings:
     network_ca: Path | None = row(
         kinds.path(), "", "CA (PEM) to trust beside the system's, in labs with `RELAY_ALLOW_PRIVATE` only."
     )
+    default_key_network: str = row(
+        kinds.choice("off", "on"),
+        "off",
+        "Let the default key ask models of the relay network (`net/…`).",
+        reload=True,
+    )
+    default_key_credit_per_day: int = row(
+        kinds.credit(), "0", "What the default key may pay there in a day (UTC); 0 pays nothing.", reload=True
+    )
     network_slots: int | None = row(
         kinds.optional(kinds.integer(0, 1024)),
         "",

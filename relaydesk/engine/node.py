@@ -15,8 +15,10 @@ from typing import Any, Final
 from relaydesk import __version__
 from relaydesk.config.load import Loaded
 from relaydesk.config.paths import Paths
+from relaydesk.core.access.key import DEFAULT_KEY
+from relaydesk.core.access.limits import KeyLimits
 from relaydesk.core.errors import Fault, LocalError
-from relaydesk.core.events import PhaseChanged
+from relaydesk.core.events import KeysChanged, PhaseChanged
 from relaydesk.core.gateway.models import find_model
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.text import SafeText
@@ -131,6 +133,7 @@ class Node:
             clock,
             rng,
             self.accepting,
+            network=lambda: self.network.parts.exchange if self.network.parts is not None else None,
         )
         self.health = Health(self.journal, self.lag, self.pool, self.bus)
         self.projector = Projector(clock, self._sections())
@@ -213,6 +216,7 @@ class Node:
         self._meta = meta
         await asyncio.to_thread(self._secrets.prepare)
         await self.access.open(settings.api_key, self._secrets)
+        self._let_default_key()
         door = await self.network.look_at_settings()
         if settings.tls_on or door.tls:
             self.tls = self._make_tls()
@@ -325,7 +329,16 @@ class Node:
         self.loaded = loaded
         self.pool.memory.pretend_mib = loaded.settings.host_memory_mb
         self.pool.retime()
+        self._let_default_key()
+        self.bus.publish(KeysChanged())
         logging.getLogger().setLevel(loaded.settings.log_level.upper())
+
+    def _let_default_key(self) -> None:
+        """What the settings let the default key do on the relay network."""
+        settings = self.loaded.settings
+        self.authenticator.default_network = settings.default_key_network == "on"
+        limits = KeyLimits(credit_per_day=settings.default_key_credit_per_day)
+        self.access.quotas.limit(DEFAULT_KEY, limits)
 
     def meta(self) -> MetaView:
         """Which node this is."""

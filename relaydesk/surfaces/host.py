@@ -159,6 +159,7 @@ class Host:
             heartbeat_s=lambda: node.loaded.settings.heartbeat,
             max_body=settings.max_body_mb * MIB,
             exposure=exposure_of(settings),
+            offers=lambda: node.network.parts.exchange.market.models() if node.network.parts else (),
         )
         port = sockets[0].getsockname()[1]
         self._runner = web.AppRunner(

@@ -16,12 +16,29 @@ State = Literal["cold", "loading", "warm", "unavailable"]
 _LATEST = ":latest"
 
 
+class Pricing(msgspec.Struct, frozen=True):
+    """USD for a token of a prompt and of an answer, as decimal strings."""
+
+    prompt: str
+    completion: str
+
+
+class TopProvider(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The most that any node declares, left out where none does."""
+
+    context_length: int = 0
+    max_completion_tokens: int = 0
+
+
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One model, field for field and in the order of the seed; ``created`` is in seconds since 1970.
 
     ``placement`` is where it runs, or would go; empty where nowhere. ``fit_reason`` says why not.
     ``max_model_len`` is the context length under the name some clients look for (vLLM's), left out where
     the context is not known.
+
+    Models of the relay network have prices beside these (wire §5.2): ``pricing`` in USD per token, as decimal
+    strings, and the same per million as numbers. They are the cheapest node's, and advice: a ticket binds.
     """
 
     id: str
@@ -34,6 +51,10 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     fit_reason: str = ""
     placement: str = ""
     max_model_len: int | msgspec.UnsetType = msgspec.UNSET
+    pricing: Pricing | msgspec.UnsetType = msgspec.UNSET
+    input_rate_usd_per_1m: float | msgspec.UnsetType = msgspec.UNSET
+    output_rate_usd_per_1m: float | msgspec.UnsetType = msgspec.UNSET
+    top_provider: TopProvider | msgspec.UnsetType = msgspec.UNSET
 
 
 class ModelName(msgspec.Struct, frozen=True):

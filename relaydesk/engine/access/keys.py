@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -36,8 +36,8 @@ class Authenticator:
         self._clock = clock
         self._rng = rng
         self._bus = bus
-        # Whether the default key may use the relay network: asked at every request.
-        self.default_network: Callable[[], bool] = lambda: False
+        # Whether the default key may use the relay network: a setting.
+        self.default_network = False
         self._since_ms = clock.wall_ms()
         self._rotating = asyncio.Lock()
         self._take(key)
@@ -77,7 +77,7 @@ class Authenticator:
             spec = self.ring.find(hashed)
             default = hmac.compare_digest(hashed, self._digest)
             if found is None and default and not of_path:
-                found = msgspec.structs.replace(DEFAULT_CALLER, network=self.default_network())
+                found = msgspec.structs.replace(DEFAULT_CALLER, network=self.default_network)
             elif found is None and spec is not None and spec.in_path is of_path:
                 found = Caller(spec.name, spec.id, spec)
         return found
@@ -119,7 +119,7 @@ class Authenticator:
             used=standing.used,
             reserved=standing.reserved,
             running=standing.running,
-            network=self.default_network(),
+            network=self.default_network,
             credit_per_day=credit.limit,
             credit_spent=credit.spent,
             credit_held=credit.held,

@@ -31,19 +31,12 @@ class Market(Protocol):
     def models(self) -> Sequence[Offer]: ...
 
 
-class Exchange(Protocol):
-    """Asks the network. What is returned is asked once."""
-
-    def engine(self, request: NetworkRequest) -> Engine: ...
-
-
 class Network(Protocol):
-    """The asking side of a relay network that is up."""
+    """The asking side of a relay network that is up. What `engine` gives is asked once."""
 
     @property
     def market(self) -> Market: ...
-    @property
-    def exchange(self) -> Exchange: ...
+    def engine(self, request: NetworkRequest) -> Engine: ...
 
 
 class Bill:
@@ -96,7 +89,7 @@ class NetworkEngine:
             hold=bill.hold,
         )
         try:
-            return _Stream(await self._network.exchange.engine(request).stream(path, body))
+            return _Stream(await self._network.engine(request).stream(path, body))
         except PeerError as error:
             raise as_peer_error(with_step(error.fault)) from error
 

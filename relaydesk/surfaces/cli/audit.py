@@ -115,8 +115,12 @@ def _show(records: list[AuditRecord], *, as_json: bool, head: bool = True) -> No
             print_json(record)
         return
     rows = [_row(record) for record in records]
+    top: tuple[str, ...] = _HEAD
+    if any(record.targets for record in records):
+        top = (*_HEAD, "PAID")
+        rows = [(*row, _paid(record)) for row, record in zip(rows, records, strict=True)]
     if rows:
-        lines = table(_HEAD, rows, indent="", shrink=(2, 3, 5))
+        lines = table(top, rows, indent="", shrink=(2, 3, 5, 4))
         for line in lines if head else lines[1:]:
             say(line)
 
@@ -130,9 +134,21 @@ def _row(record: AuditRecord) -> tuple[str, ...]:
         record.key,
         record.client or "-",
         record.model or "-",
-        record.placement or "-",
+        _where(record),
         record.route,
         tokens,
         millis(record.total_ms),
         outcome,
     )
+
+
+def _paid(record: AuditRecord) -> str:
+    """Microunits."""
+    return f"{record.paid:,}" if record.targets else "-"
+
+
+def _where(record: AuditRecord) -> str:
+    """Where it ran; of the network the target that read it, and the relay that carried it sealed."""
+    if not record.targets:
+        return record.placement or "-"
+    return f"{', '.join(record.targets)} via {', '.join(record.relays) or '?'}"

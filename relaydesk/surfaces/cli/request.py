@@ -137,6 +137,10 @@ def _lines(found: RequestView, timing: Timing) -> list[str]:
     rows = []
     if found.finish_reasons:
         rows.append(("finished by", ", ".join(found.finish_reasons)))
+    if found.targets:
+        relays = f", carried sealed by {', '.join(found.relays)}" if found.relays else ""
+        rows.append(("network", f"read by {', '.join(found.targets)}{relays}"))
+        rows.append(("paid", f"{found.paid:,} microunits"))
     if found.fault is not None:
         rows.append(("failed with", f"{found.fault.message} ({found.fault.code})"))
         if found.fault.hint:

@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 
 from relaydesk.core.errors import FaultError
+from relaydesk.core.gateway.away import RELAY_HEADER, TEE_HEADER
 from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.work import Plan
 from relaydesk.engine.gateway.run import Run
@@ -51,7 +52,15 @@ def generation(
 
 def incoming(request: web.Request, route: str) -> Incoming:
     """What the gateway has to know of a request beside its body."""
-    return Incoming(request[CALLER], route, request[REQUEST_ID], request[CLIENT].address)
+    headers = request.headers
+    return Incoming(
+        request[CALLER],
+        route,
+        request[REQUEST_ID],
+        request[CLIENT].address,
+        relay=tuple(headers.getall(RELAY_HEADER, ())),
+        tee=tuple(headers.getall(TEE_HEADER, ())),
+    )
 
 
 async def answer(request: web.Request, run: Run) -> web.StreamResponse:

@@ -11,6 +11,7 @@ from relaydesk.core.errors import Fault
 from relaydesk.core.gateway.choose import choose_model
 from relaydesk.core.gateway.decode import decoder
 from relaydesk.core.gateway.models import ModelName
+from relaydesk.core.gateway.network_models import network_facts
 from relaydesk.core.gateway.ollama.chat import chat_plan
 from relaydesk.core.gateway.ollama.generate import generate_plan
 from relaydesk.core.gateway.ollama.listing import ps_body, show_body, tags_body, version_body
@@ -18,7 +19,7 @@ from relaydesk.core.gateway.ollama.request import opened
 from relaydesk.surfaces.public.body import read_body
 from relaydesk.surfaces.public.generate import generation
 from relaydesk.surfaces.public.middleware import error_response
-from relaydesk.surfaces.public.models import visible
+from relaydesk.surfaces.public.models import offer_of, offers, visible
 from relaydesk.surfaces.public.ollama_embed import embed, embeddings
 from relaydesk.surfaces.public.state import HUB, Handler
 
@@ -88,7 +89,8 @@ async def version(_request: web.Request) -> web.Response:
 async def tags(request: web.Request) -> web.Response:
     """The models that a request of this key would be served from now, or once others fall idle."""
     names = [model.name for model in visible(request) if model.state != "unavailable"]
-    return web.Response(body=tags_body(map(request.app[HUB].facts, names)), content_type=_JSON)
+    away = [network_facts(offer) for offer in offers(request) if offer.warm]
+    return web.Response(body=tags_body([*map(request.app[HUB].facts, names), *away]), content_type=_JSON)
 
 
 async def ps(request: web.Request) -> web.Response:
@@ -101,6 +103,9 @@ async def show(request: web.Request) -> web.Response:
     """One model, under ``model`` or the older ``name``."""
     hub = request.app[HUB]
     wanted = opened(_NAMED, await read_body(request, hub.max_body))
+    offer = offer_of(request, wanted.model or wanted.name or "")
+    if offer is not None:
+        return web.Response(body=show_body(network_facts(offer)), content_type=_JSON)
     known = [ModelName(model.name, model.aliases) for model in visible(request)]
     name = choose_model(wanted.model or wanted.name, known)
     return web.Response(body=show_body(hub.facts(name)), content_type=_JSON)

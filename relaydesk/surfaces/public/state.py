@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,6 +11,7 @@ from aiohttp import web
 from relaydesk.core.access.caller import Caller
 from relaydesk.core.access.exposure import Exposure
 from relaydesk.core.access.proxies import Client
+from relaydesk.core.gateway.away import Offer
 from relaydesk.core.gateway.ollama.facts import Facts
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.view.sections import ModelsView
@@ -23,7 +24,8 @@ class Hub:
     """The parts of a node that the public routes use.
 
     ``accepting`` is false while the node starts or drains; ``heartbeat_s`` is the longest silence on a
-    stream; ``max_body`` bytes is the largest request body; ``facts`` are a registered model's, by its name.
+    stream; ``max_body`` bytes is the largest request body; ``facts`` are a registered model's, by its name;
+    ``offers`` are the models of the relay network.
     """
 
     gateway: Gateway
@@ -36,6 +38,7 @@ class Hub:
     heartbeat_s: Callable[[], float]
     max_body: int
     exposure: Exposure = field(default_factory=Exposure)
+    offers: Callable[[], Sequence[Offer]] = tuple
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

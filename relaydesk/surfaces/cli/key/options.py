@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from relaydesk.config.expiry import ALLOWED, parse_expiry
-from relaydesk.core.access.limits import MOST
+from relaydesk.core.access.credit import CREDIT_ALLOWED, credit_text, parse_credit
+from relaydesk.core.access.limits import FIELDS, MOST
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,6 +28,20 @@ class Expiry(click.ParamType[Any]):
             return parse_expiry(value, time.time_ns() // 1_000_000)
         except ValueError:
             self.fail(f"{str(value).strip()[:40]!r} is no time: give {ALLOWED}.", param, ctx)
+
+
+class Credit(click.ParamType[Any]):
+    """An amount as `parse_credit` reads it; gives microunits."""
+
+    name = "AMOUNT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_credit(value)
+        except ValueError:
+            self.fail(f"{str(value).strip()[:40]!r} is no amount: give {CREDIT_ALLOWED}.", param, ctx)
 
 
 def setting_options(command: F) -> F:
@@ -47,6 +62,14 @@ def setting_options(command: F) -> F:
                 metavar="NAME",
                 help="Only this model; may be repeated. `all` for every one.",
             ),
+            click.option(
+                "--network/--no-network", default=None, help="Whether it may ask models of the relay network."
+            ),
+            click.option(
+                "--credit-per-day",
+                type=Credit(),
+                help="What it may pay there in a day, UTC: microunits, or 0.50USD; 0 pays nothing.",
+            ),
         )
     ):
         command = option(command)
@@ -55,11 +78,7 @@ def setting_options(command: F) -> F:
 
 def settings_of(options: dict[str, Any]) -> dict[str, Any]:
     """The settings that were given, as the node takes them."""
-    settings = {
-        name: options[name]
-        for name in ("tokens_per_day", "max_concurrency", "requests_per_minute")
-        if options[name] is not None
-    }
+    settings = {name: options[name] for name in (*FIELDS, "network") if options[name] is not None}
     if options["expires"] is not None:
         settings["expires_ms"] = options["expires"]
     if options["models"]:
@@ -87,5 +106,7 @@ def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("requests a minute", limit_text(found["requests_per_minute"])),
         ("models", ", ".join(models) if models else "all"),
         ("expires", day_text(expires) if expires else "never"),
+        ("relay network", "yes" if found.get("network") else "no"),
+        ("credit a day", credit_text(found.get("credit_per_day", 0))),
         *([("place", "only in a URL: /k/<key>/v1")] if found.get("in_path") else []),
     ]

@@ -33,8 +33,8 @@ def listing(as_json: bool, attach: Path | None) -> None:
     if as_json:
         print_json({"keys": keys})
         return
-    head = ("KEY", "TODAY", "TOKENS/DAY", "RUN", "AT ONCE", "PER MIN", "MODELS", "EXPIRES")
-    for line in table(head, [_row(key) for key in keys], indent="", shrink=(0, 6)):
+    head = ("KEY", "TODAY", "TOKENS/DAY", "RUN", "AT ONCE", "PER MIN", "NETWORK", "MODELS", "EXPIRES")
+    for line in table(head, [_row(key) for key in keys], indent="", shrink=(0, 7)):
         say(line)
 
 
@@ -46,9 +46,17 @@ def _row(key: KeyView) -> tuple[str, ...]:
         str(key.running),
         limit_text(key.max_concurrency),
         limit_text(key.requests_per_minute),
+        _network(key),
         ", ".join(key.models) or "all",
         day_text(key.expires_at_ms) if key.expires_at_ms else "never",
     )
+
+
+def _network(key: KeyView) -> str:
+    """What of its credit of the day is spent or set aside, in microunits."""
+    if not key.network:
+        return "no"
+    return f"{key.credit_spent + key.credit_held:,}/{key.credit_per_day:,}" if key.credit_per_day else "free"
 
 
 class Since(click.ParamType[Any]):
@@ -83,15 +91,20 @@ def usage(name: str, since: int, as_json: bool, attach: Path | None) -> None:
     if not days:
         tell(f"{name} has used nothing since {_day(max(0, since))}.")
         return
-    head = ("DAY", "REQUESTS", "PROMPT", "ANSWER", "TOKENS")
-    columns = ("requests", "prompt_tokens", "completion_tokens", "tokens")
-    rows = [(row["day"], *(f"{row[each]:,}" for each in columns)) for row in days]
-    total = ("in all", *(f"{sum(row[each] for row in days):,}" for each in columns))
+    head = ["DAY", "REQUESTS", "PROMPT", "ANSWER", "TOKENS"]
+    columns = ["requests", "prompt_tokens", "completion_tokens", "tokens"]
+    if any(row.get("credit") for row in days):
+        head, columns = [*head, "CREDIT"], [*columns, "credit"]
+    rows = [(row["day"], *(f"{row.get(each, 0):,}" for each in columns)) for row in days]
+    total = ("in all", *(f"{sum(row.get(each, 0) for row in days):,}" for each in columns))
     for line in table(head, [*rows, total], indent=""):
         say(line)
     left = value["now"]["tokens_left"]
     if left is not None:
         tell(f"{left:,} tokens are left today.")
+    credit = value["now"].get("credit") or {}
+    if credit.get("limit"):
+        tell(f"{credit['left']:,} microunits of credit are left today.")
 
 
 def _day(number: int) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from relaydesk.core.access.audit import AuditFilter, AuditRecord
 from relaydesk.core.view.amounts import millis, plural
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, marked, paragraph
-from relaydesk.surfaces.console.panes.requests.present import CODES
+from relaydesk.surfaces.console.panes.requests.present import CODES, network_facts
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice, clock_time
 from relaydesk.surfaces.console.widgets.columns import Column
@@ -109,6 +109,7 @@ def _facts(record: AuditRecord) -> tuple[tuple[str, str], ...]:
         ("model", record.model or "–"),
         ("ran on", record.placement or "–"),
         ("seen by", ", ".join(record.machines) or "no machine"),
+        *network_facts(record)[1:],
         ("tokens", f"{record.prompt_tokens} in{cached}, {record.completion_tokens} out"),
         ("id", record.id),
     )

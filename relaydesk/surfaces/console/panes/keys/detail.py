@@ -69,6 +69,16 @@ def _gauge(label: str, value: int, limit: int, width: int, *, ascii: bool) -> tu
     return ((*line, *gauge(value / limit, room, ascii=ascii, percent=False)) if room > 3 else line,)
 
 
+def _network(key: KeyView) -> str:
+    """Empty where it may not use it."""
+    if not key.network:
+        return ""
+    if not key.credit_per_day:
+        return "models of the relay network that are free"
+    held = f", {key.credit_held:,} set aside" if key.credit_held else ""
+    return f"{key.credit_spent:,} of {key.credit_per_day:,} microunits spent today{held}"
+
+
 def _facts(key: KeyView, now_ms: int) -> tuple[tuple[str, str], ...]:
     at = key.expires_at_ms
     left = "expired" if at <= now_ms else f"in {until(at, now_ms)}"
@@ -77,6 +87,7 @@ def _facts(key: KeyView, now_ms: int) -> tuple[tuple[str, str], ...]:
     return (
         ("models", ", ".join(key.models) or "all"),
         ("expires", f"{left}, {day_time(at)}" if at else "never"),
+        ("network", _network(key)),
         ("place", "only in a URL: /k/<key>/v1" if key.in_path else ""),
         ("made", f"{since}{'' if since in ('–', 'just now') else ' ago'}"),
         ("kept in", key.source if default else ""),

@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from relaydesk.core.access.audit import AuditRecord
+from relaydesk.core.gateway.away import NETWORK
 from relaydesk.core.text import SafeText
 from relaydesk.core.view.amounts import millis, plural, rate
 from relaydesk.core.view.sections import FaultView, RequestsView, RequestView
@@ -72,6 +74,15 @@ CODES: Final = {
     "client_closed": "client left",
     "shutting_down": "node stops",
     "internal_error": "our fault",
+    "no_relay_available": "no relay",
+    "no_operator": "none serves",
+    "operators_busy": "nodes busy",
+    "operators_unreachable": "unreachable",
+    "price_ceiling_exceeded": "too dear",
+    "ticket_price_rejected": "price refused",
+    "credit_per_day_exceeded": "day credit",
+    "credit_missing": "no credit",
+    "no_pinned_operator": "pinned out",
 }
 # What to do about a request that failed, where the node did not say.
 _NEXT: Final = {
@@ -200,8 +211,20 @@ def _facts(view: RequestView) -> tuple[tuple[str, str], ...]:
         ("asked", f"{view.route}, {way}{choices}"),
         ("at", clock_time(view.started_at_ms)),
         ("tokens", f"{tokens}{speed}"),
+        *network_facts(view),
         ("ended by", ", ".join(view.finish_reasons)),
         ("id", view.id),
+    )
+
+
+def network_facts(found: RequestView | AuditRecord) -> tuple[tuple[str, str], ...]:
+    """Who carried and who read what went to the relay network, and what that cost."""
+    if not found.targets:
+        return (("goes to", "the relay network"),) if found.placement == NETWORK else ()
+    return (
+        ("read by", ", ".join(found.targets)),
+        ("via relay", ", ".join(found.relays) or "not known"),
+        ("paid", f"{found.paid:,} microunits"),
     )
 
 

@@ -42,7 +42,10 @@ def test_a_detail_has_every_field() -> None:
         queue_ms=3,
         load_ms=1_930,
         first_token_ms=2_100,
-        machines=("host", "b"),
+        machines=("7:2", "8:0"),
+        relays=("5:1",),
+        targets=("7:2", "8:0"),
+        paid=1_234,
     )
     text = " ".join(" ".join(texts(present.detail(record, 70))).split())
     assert text.startswith("● It was answered. HTTP 200.")
@@ -51,7 +54,10 @@ def test_a_detail_has_every_field() -> None:
         shown = {
             "at_ms": "2026-03-14 15:09:26 UTC",
             "outcome": "answered",
-            "machines": "host, b",
+            "machines": "seen by 7:2, 8:0",
+            "relays": "via relay 5:1",
+            "targets": "7:2, 8:0",
+            "paid": "1,234 microunits",
             "stream": "streamed",
             "choices": "2 answers",
             "code": "",
