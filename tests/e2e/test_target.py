@@ -1,4 +1,4 @@
-"""A stranger, an operator's real node and a real model: reserve, payment, sealed answer, receipt, and the end."""
+"""A stranger, an operator's real node and a real model: reserve, payment, sealed answer, receipt, the end."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Final
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -24,17 +24,24 @@ from relaydesk.surfaces.network.state import Handler
 STREAM_TYPE: Final = "text/event-stream"
 # Whoever takes nothing of his stream for this long has left without saying so; until then he holds a slot.
 STALL_S: Final = 60.0
+# Of requests that are read or checked at once, in bytes: they are held whole, whoever sends them.
+HELD_BYTES: Final = 96 * 1_048_576
 
 
 def inference(target: Target, heartbeat_s: Callable[[], float]) -> Handler:
     """The handler of both routes. A stream is never silent for longer than ``heartbeat_s``."""
 
+    held = _Held()
+
     async def answer(asked: Asked) -> web.StreamResponse:
         if asked.content_type != MEDIA_TYPE:
             raise WireError("bad_envelope", f"a request is sealed, and sent as {MEDIA_TYPE}")
-        body = await Body(asked, INFERENCE_LIMIT).whole()
         wants = STREAM_TYPE in asked.headers.get(hdrs.ACCEPT, "")
-        async with target.answering(asked.place, body, event_stream=wants) as answering:
+        async with AsyncExitStack() as stack:
+            async with held.reading(Body(asked, INFERENCE_LIMIT)) as body:
+                answering = await stack.enter_async_context(
+                    target.answering(asked.place, body, event_stream=wants)
+                )
             if answering.stream:
                 return await _streamed(asked, answering, heartbeat_s())
             whole = await answering.whole()
@@ -62,6 +69,29 @@ async def _streamed(asked: Asked, answering: Answering, heartbeat_s: float) -> w
         await cancel_and_wait(beat)
     await response.write_eof()
     return response
+
+
+class _Held:
+    """The bytes of all requests that are being read or checked."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @asynccontextmanager
+    async def reading(self, body: Body) -> AsyncIterator[bytes]:
+        """A body, whole. Raises `WireError`: ``provider_unavailable`` where too much is held already."""
+        pieces: list[bytes] = []
+        own = 0
+        try:
+            async for piece in body.rest(b""):
+                own += len(piece)
+                self._count += len(piece)
+                if self._count > HELD_BYTES:
+                    raise WireError("provider_unavailable", "this node reads too many large requests now")
+                pieces.append(piece)
+            yield b"".join(pieces)
+        finally:
+            self._count -= own
 
 
 class _Writer:

@@ -411,6 +411,22 @@ async def test_a_large_request_is_opened_beside_the_loop(tmp_path: Path) -> None
         assert details["models"][0]["context_window"] == 65_536
 
 
+async def test_no_more_is_read_at_once_than_there_is_room_for(
+    rig: TargetRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "HELD_BYTES", 3000)
+    async with rig.client() as client:
+        details, ticket, raw = await reserved(client, chat())
+        sent = client.sealed_request(details, ticket, raw, tx_id="X")
+        assert len(sent.body) < 3000
+        headers = {"Content-Type": "application/vnd.zs+json"}
+        for _ in range(3):
+            async with rig.http.post(rig.url + sent.path, data=b"x" * 3001, headers=headers) as reply:
+                assert (reply.status, (await reply.json())["error"]["code"]) == (503, "provider_unavailable")
+        # What was refused is not held any longer, and the ticket is as it was.
+        assert (await client.receive(sent, ticket, "X")).text == "Hello there"
+
+
 async def test_a_key_that_was_replaced_still_opens(rig: TargetRig) -> None:
     async with rig.client() as client:
         details, ticket, raw = await reserved(client, chat())
