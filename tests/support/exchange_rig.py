@@ -126,22 +126,24 @@ class ExchangeRig:
 
     async def probe(self) -> None:
         """Fetch every target's details through every relay."""
-        for target in self.targets:
-            for at in range(len(self.relays)):
+        targets = [self.ref(target) for target in self.targets]
+        relays = [ref for ref in self.directory.listed if ref not in targets]
+        for target in targets:
+            for relay in relays:
                 ask = Ask(
-                    target=self.ref(target),
+                    target=target,
                     path="/v1/zs/details",
                     method="GET",
                     purpose="probe",
                     check=self.asker.peers.check,
                     check_limit=DETAILS_LIMIT,
                 )
-                await (await self.asker.send(ask, first=self.relay_ref(at))).aclose()
-        for target in self.targets:
-            target.seen.clear()
-        for relay in self.relays:
-            relay.seen.clear()
-            relay.answered.clear()
+                await (await self.asker.send(ask, first=relay)).aclose()
+        for served in self.targets:
+            served.seen.clear()
+        for carried in self.relays:
+            carried.seen.clear()
+            carried.answered.clear()
 
     def request(self, model: str = MODEL, **fields: Any) -> NetworkRequest:
         return NetworkRequest(model, on_paid=self.paid.append, **fields)
