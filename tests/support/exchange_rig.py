@@ -52,10 +52,15 @@ class ExchangeRig:
     """
 
     def __init__(
-        self, folder: Path, targets: Sequence[MinimalTarget] = (), relays: int = 2, *, fee_bps: int = 0
+        self,
+        folder: Path,
+        targets: Sequence[MinimalTarget] | None = None,
+        relays: int = 2,
+        *,
+        fee_bps: int = 0,
     ) -> None:
         self.folder = folder
-        self.targets = list(targets) or [MinimalTarget()]
+        self.targets = [MinimalTarget()] if targets is None else list(targets)
         self.relays = [MinimalRelay() for _ in range(relays)]
         self.clock = LateClock()
         self.directory = ListedNodes()
@@ -124,9 +129,9 @@ class ExchangeRig:
     def relay_ref(self, at: int) -> NodeRef:
         return NodeRef(101 + at, 1)
 
-    async def probe(self) -> None:
-        """Fetch every target's details through every relay."""
-        targets = [self.ref(target) for target in self.targets]
+    async def probe(self, *also: NodeRef) -> None:
+        """Fetch the details of every target, and of those beside them, through every relay."""
+        targets = [*(self.ref(target) for target in self.targets), *also]
         relays = [ref for ref in self.directory.listed if ref not in targets]
         for target in targets:
             for relay in relays:

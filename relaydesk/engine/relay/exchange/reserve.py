@@ -126,14 +126,14 @@ class Reserver:
             details = peer.verified.details if peer.verified is not None else None
             assert details is not None
             ledger = bool(details.relaydesk_ledger)
-            extras = await self._purse.extras(ref) if ledger else Extras()
+            extras = await self._purse.extras(ref) if ledger else None
             asked = self._request(candidate, demand, constraints, details, payer, attempt, extras)
             answered = await self._send(ref, details, asked, end)
             async with answered:
                 body = await _read(ref, answered)
             if 200 <= answered.status < 300:
                 response = self._opened(ref, attempt.reply, body)
-                await self._told(ref, response, extras, ledger)
+                await self._told(ref, response, extras)
                 terms = Terms(
                     ref,
                     decode_address(peer.listed.signing),
@@ -184,7 +184,7 @@ class Reserver:
         details: Details,
         payer: KeySigner,
         attempt: _Try,
-        extras: Extras,
+        extras: Extras | None,
     ) -> ReserveRequest:
         most = constraints.output_for(candidate)
         tight = at_least(details.proto_version, *TIGHT_BOUND)
@@ -207,8 +207,9 @@ class Reserver:
             proxy_recipient=attempt.reply.recipient,
             payer_addr=payer.address,
             input_bound_version=2 if tight else None,
-            relaydesk_voucher=extras.voucher or None,
-            relaydesk_settle=msgspec.Raw(msgspec.json.encode(extras.settle) if extras.settle else b"null"),
+            relaydesk_voucher=(extras.voucher or None) if extras is not None else None,
+            # With nothing to settle it still asks how the account stands.
+            relaydesk_settle=msgspec.Raw(b"null" if extras is None else msgspec.json.encode(extras.settle)),
         )
         issued_at = attempt.issued_at if attempt.issued_at is not None else self._now_s()
         stamped = msgspec.structs.replace(request, payer_issued_at=issued_at)
@@ -241,8 +242,8 @@ class Reserver:
         except (SealedError, RecordError) as error:
             raise _inconsistent(ref, f"its answer to the reserve does not hold ({error})") from None
 
-    async def _told(self, ref: NodeRef, response: ReserveResponse, sent: Extras, ledger: bool) -> None:
-        if ledger and response.ledger:
+    async def _told(self, ref: NodeRef, response: ReserveResponse, sent: Extras | None) -> None:
+        if sent is not None and response.ledger:
             try:
                 await self._purse.told(ref, read_note(response.ledger), sent)
             except LedgerRefusal:

@@ -132,8 +132,8 @@ class ReserveDesk:
         return sign_ticket(self._identity.seed, ticket)
 
     async def _note(self, request: ReserveRequest, settlements: tuple[Settlement, ...]) -> bytes:
-        """How the account stands, for those who speak our extensions; empty for others."""
-        if not request.relaydesk_voucher and not settlements:
+        """How the account stands, for those who speak our extensions, if only to ask; empty for others."""
+        if not request.relaydesk_voucher and not request.settle:
             return b""
         try:
             note = await self._ledger.note(request.payer_addr, request.relaydesk_voucher or "", settlements)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from relaydesk.core.errors import EnvError, PeerError
+from relaydesk.core.relay.ref import NodeRef
 from tests.support.exchange_rig import CHAT, ExchangeRig, text_of
 from tests.support.wire.target import MinimalTarget
 
@@ -190,3 +192,33 @@ async def test_content_behind_the_end_is_not_delivered(tmp_path: Path) -> None:
         assert "late" not in {chunk["id"] for chunk in chunks}
         assert [bool(chunk["choices"]) for chunk in chunks].count(False) == 1
         assert rig.paid[0].receipt_ok
+
+
+async def test_the_price_is_asked_for_before_it_is_paid(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        asked: list[tuple[Any, int, int]] = []
+
+        async def hold(ref: Any, most: int) -> None:
+            asked.append((ref, most, len(await rig.tickets())))
+            if len(asked) > 1:
+                raise PeerError("credit_per_day_exceeded", "no more today")
+
+        await rig.stream(hold=hold)
+        with pytest.raises(PeerError, match="no more today"):
+            await rig.stream(hold=hold)
+        assert asked == [(NodeRef(7, 1), 2000, 0), (NodeRef(7, 1), 2000, 1)]
+        assert len(await rig.tickets()) == len(rig.paid) == 1
+        assert len(rig.targets[0].bodies) == 1
+
+
+async def test_a_purse_that_cannot_pay_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+
+        async def fail(*_: Any) -> None:
+            raise EnvError("storage_failed", "the disk is full")
+
+        monkeypatch.setattr(rig.purse, "open_", fail)
+        with pytest.raises(EnvError):
+            await rig.stream()
+        assert rig.targets[0].bodies == []
+        assert [(paid.amount, paid.receipt_ok) for paid in rig.paid] == [(0, False)]

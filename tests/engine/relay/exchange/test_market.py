@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,11 @@ async def test_what_only_draws_and_what_is_under_test_is_not_offered(tmp_path: P
         rig.targets[0].lies.details = draws
         await rig.probe()
         staged = rig.directory.listed[NodeRef(8, 1)]
-        rig.directory.listed[NodeRef(8, 1)] = type(staged)(*_fields(staged), staging=True)
+        rig.directory.listed[NodeRef(8, 1)] = replace(staged, staging=True)
         rig.clock.ahead_s += 2
         assert rig.exchange.market.models() == ()
         assert await code(rig) == "no_operator"
         assert await code(rig, "lab/staged") == "no_production_operator"
-
-
-def _fields(listed: Any) -> tuple[Any, ...]:
-    return listed.ref, listed.owner, listed.signing, listed.base_url
 
 
 async def code(rig: ExchangeRig, model: str = "lab/tiny", hints: bytes = b"", **fields: Any) -> str:

@@ -58,7 +58,7 @@ def refuse(rig: ExchangeRig, answer: Callable[[], Any], times: int = 1) -> None:
         return handled
 
     for relay in rig.relays:
-        relay.handle = turned(relay)  # type: ignore[method-assign]
+        relay.handle = turned(relay)  # type: ignore[method-assign, assignment]
 
 
 @pytest.mark.parametrize(
