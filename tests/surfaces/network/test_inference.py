@@ -350,6 +350,17 @@ async def test_a_stranger_waits_so_long_and_no_longer(
     await rig.rest()
 
 
+async def test_a_model_that_is_offered_no_longer(rig: TargetRig) -> None:
+    async with rig.client() as client:
+        details, ticket, raw = await reserved(client, chat(stream=True))
+        await rig.hub.registry.change(MODEL, {"offer": False})
+        sent = client.sealed_request(details, ticket, raw, tx_id="X")
+        found = await client.receive(sent, ticket, "X")
+        assert found.error is not None and found.error["code"] == "provider_overloaded"
+        assert rig.hub.starter.engine(MODEL).bodies == []
+    await rig.rest()
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_whoever_leaves_frees_his_slot(tmp_path: Path, stream: bool) -> None:
     async with TargetRig(tmp_path, rates=PRICED) as rig, rig.client() as client:

@@ -215,6 +215,26 @@ async def test_the_share_is_a_setting(tmp_path: Path, share: int, most: int) -> 
         assert await refused(client) == (429, "no_capacity")
 
 
+async def test_the_share_is_of_all_models_together(tmp_path: Path) -> None:
+    async with TargetRig(tmp_path, share=1) as rig, rig.client() as client:
+        await rig.hub.add("other", offer=True, slots=4, ctx=4096)
+        await rig.hub.warm("other")
+        await asked(client)
+        assert await refused(client, model="other") == (429, "no_capacity")
+        rig.share = 2
+        await asked(client, model="other")
+
+
+async def test_books_that_fail_cost_no_ticket(rig: TargetRig) -> None:
+    key = codec.new_reply_key()
+    async with rig.client() as client:
+        await rig.ledger.close()
+        fields = {"relaydesk_voucher": "v"}
+        assert await refused(client, fields=fields, reply_key=key) == (503, "provider_unavailable")
+        assert rig.target.tickets.promised() == 0
+        await asked(client, reply_key=key)
+
+
 async def test_a_share_of_none_offers_nothing(tmp_path: Path) -> None:
     async with TargetRig(tmp_path, share=0) as rig, rig.client() as client:
         assert (await client.details())["models"] == []

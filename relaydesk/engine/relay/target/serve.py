@@ -158,8 +158,6 @@ class Answering:
         """Book what was made for a reader who has left; does nothing where the receipt is there."""
         if self._booked:
             return
-        if self._run is not None:
-            self._run.leave()
         # Of an answer that was not streamed he has nothing, and its hash would be of nothing he knows.
         await self._receipt(self._sealer.body_hash, free=not self.stream)
 
@@ -168,13 +166,15 @@ class Answering:
             raise self._asked.refusal
         means, ticket = self._means, self._admitted.held.ticket
         offer = means.offers.find(ticket.model)
+        if offer is None:
+            raise WireError("provider_overloaded", "the model is not served any more: try another node")
         self._run = means.gateway().open_stranger(
             self._admitted.body,
             self._plan_of,
             Incoming(STRANGER, self._route, means.rng.token_bytes(8).hex()),
             model=ticket.model,
             limit=ticket.max_output_count,
-            stranger=Stranger(0 if offer is None else offer.most, WAIT_S),
+            stranger=Stranger(offer.most, WAIT_S),
         )
         return self._run
 
