@@ -350,6 +350,23 @@ async def test_a_stranger_waits_so_long_and_no_longer(
     await rig.rest()
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("silent", [False, True])
+async def test_an_answer_may_take_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool, silent: bool
+) -> None:
+    monkeypatch.setattr("relaydesk.engine.relay.target.serve.RUN_S", 0.15)
+    steps = [asyncio.Event()] if silent else answer(*"words" * 100, delay=0.01).steps
+    async with TargetRig(tmp_path, rates=PRICED) as rig, rig.client() as client:
+        await rig.credit(1_000_000)
+        rig.hub.starter.reply = lambda _: Script(steps)
+        found = await client.exchange(chat(stream=stream), opened=rig.paid())
+        assert found.error is not None and found.error["code"] == "provider_overloaded"
+        assert found.receipt is not None and found.receipt["amount_charged"] == 0
+        assert bool(found.text) == (stream and not silent)
+        await rig.rest()
+
+
 async def test_a_model_that_is_offered_no_longer(rig: TargetRig) -> None:
     async with rig.client() as client:
         details, ticket, raw = await reserved(client, chat(stream=True))
@@ -482,6 +499,24 @@ async def test_going_down_honours_tickets_and_gives_none(
         await asyncio.wait_for(over, 3)
         late = client.sealed_request(details, second, raw, tx_id="X")
         assert await refused(client, late) == (503, "node_draining")
+
+
+async def test_going_down_waits_for_who_is_being_served(
+    rig: TargetRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relaydesk.engine.relay.target.desk.DRAIN_GRACE_S", 0.0)
+    held = asyncio.Event()
+    rig.hub.starter.reply = lambda _: Script([held, *answer("yours").steps])
+    async with rig.client() as client:
+        running = asyncio.create_task(client.exchange(chat()))
+        await rig.hub.until(lambda: rig.hub.starter.open == 1)
+        rig.draining = True
+        over = asyncio.create_task(rig.target.tickets_over())
+        await asyncio.sleep(0.1)
+        assert not over.done()
+        held.set()
+        assert (await running).text == "yours"
+        await asyncio.wait_for(over, 3)
 
 
 async def test_going_down_waits_for_no_ticket_that_was_not_given(rig: TargetRig) -> None:
