@@ -3,11 +3,13 @@ from __future__ import annotations
 import pytest
 
 from relaydesk.core.relay.ref import NodeRef
+from relaydesk.core.relay.target.hints import Sort
 from relaydesk.core.relay.target.response_time import Timing, band
 from relaydesk.engine.relay.exchange import timings as module
 from relaydesk.engine.relay.exchange.timings import Timings
 
 ONE, OTHER = NodeRef(1, 1), NodeRef(2, 1)
+SORTS: tuple[Sort | None, ...] = ("latency", "throughput", None)
 
 
 def test_the_first_sample_counts_whole_and_later_ones_a_tenth() -> None:
@@ -29,9 +31,6 @@ def test_what_a_request_is_sorted_by() -> None:
     assert bands["latency"] == {ONE: 2, OTHER: 0}
     assert bands["throughput"] == {ONE: 0, OTHER: 26}
     assert bands[None] == {ONE: 2, OTHER: 26}
-
-
-SORTS = ("latency", "throughput", None)
 
 
 def test_it_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
