@@ -21,6 +21,8 @@ from relaydesk.engine.relay.peers import Peer, Peers, Verified
 
 # How old the list of models may be: it is made of everything that is known.
 LIST_S: Final = 1.0
+# Nodes remembered as candidates; one more only costs making it again.
+MOST: Final = 4096
 _TEXT: Final = "text"
 
 
@@ -143,8 +145,8 @@ class Market:
             staging=staging,
         )
         self._made[ref] = (held, staging, candidate)
-        if len(self._made) > 2 * max(64, sum(1 for _ in self._peers)):
-            self._made = {ref: self._made[ref]}
+        if len(self._made) > MOST:
+            del self._made[next(iter(self._made))]
         return candidate
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,10 @@ async def test_a_whole_answer_is_verified_and_claimed(tmp_path: Path) -> None:
         assert rig.paid[0].receipt_ok
 
 
-async def test_no_byte_of_the_prompt_leaves_unsealed(tmp_path: Path) -> None:
+async def test_no_byte_of_the_prompt_leaves_unsealed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     sentence = "the heron waits behind the third lock"
     async with ExchangeRig(tmp_path) as rig:
         body = rig.body(sentence, prompt_cache_key="who-we-are", provider={"sort": "price"})
@@ -60,6 +64,11 @@ async def test_no_byte_of_the_prompt_leaves_unsealed(tmp_path: Path) -> None:
         for seen in rig.seen:
             for word in (sentence, payer, "heron", "forty-two", "who-we-are"):
                 assert word.encode() not in seen
+        files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+        assert any(payer.encode() in data for data in files), "the search finds what is there"
+        for said in (caplog.text.encode(), repr(rig.paid).encode(), *files):
+            assert sentence.encode() not in said
+            assert b"forty-two" not in said
         # What the target opens is all of the prompt, and none of what is not for it.
         opened = json.loads(rig.targets[0].bodies[0])
         assert opened["messages"][0]["content"] == sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -201,7 +202,8 @@ async def test_an_answer_without_its_key_is_refused(tmp_path: Path, stream: bool
 async def test_a_key_that_the_ticket_does_not_commit_to_opens_nothing(tmp_path: Path, stream: bool) -> None:
     async with ExchangeRig(tmp_path) as rig:
         rig.targets[0].lies.key = b"k" * 32
-        await ends(rig, "operator_inconsistent_response", stream=stream)
+        error = await ends(rig, "operator_inconsistent_response", stream=stream)
+        assert "another key than its ticket commits to" in error.fault.message
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json"])
@@ -222,3 +224,20 @@ async def test_the_inner_header_is_the_wires(tmp_path: Path) -> None:
         assert header["algorand_tx_id"] == ticket.tx_id
         (body,) = inferences(rig)
         assert list(json.loads(body)) == ["ciphertext"]
+
+
+async def test_a_client_that_leaves_before_the_answer_begins(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].lies.gate = asyncio.Event()
+        task = asyncio.ensure_future(rig.stream())
+        while not rig.targets[0].bodies:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        rig.targets[0].lies.gate.set()
+        (paid,) = rig.paid
+        assert (paid.amount, paid.receipt_ok) == (paid.max_price, False)
+        (ticket,) = await rig.tickets()
+        assert ticket.state == "open"
+        assert len(inferences(rig)) == 1

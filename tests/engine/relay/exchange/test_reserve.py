@@ -13,6 +13,7 @@ import pytest
 from relaydesk.core.errors import FaultError
 from tests.support.exchange_rig import ExchangeRig, text_of
 from tests.support.wire.lies import put
+from tests.support.wire.relay import MinimalRelay
 from tests.support.wire.server import coded, uncoded
 from tests.support.wire.target import MinimalTarget
 
@@ -200,23 +201,28 @@ async def test_a_target_that_never_opens_what_is_sealed_to_it_is_asked_twice(tmp
 
 
 async def test_a_recipient_that_was_seen_is_not_used_again(tmp_path: Path) -> None:
-    """A relay asks the target and swallows its answer: the target has the recipient, we have nothing."""
+    """Relays ask the target and swallow its answer, twice: it has the recipient, we have nothing."""
     async with ExchangeRig(tmp_path) as rig:
+        count = [0]
         for relay in rig.relays:
-            relay.after = lambda _: _swallowed(rig)
+            _swallow(relay, count)
         assert text_of(await rig.stream()) == rig.targets[0].words.text
         recipients = [held.recipient for held in rig.targets[0].tickets.values()]
-        assert len(recipients) == len(set(recipients)) == 2
-        reserves = [each.body for each in rig.targets[0].seen if each.path == "/v1/zs/reserve"]
-        # The same bytes through another relay, which the target refuses, and then others.
-        assert len(reserves) == 3
-        assert reserves[0] == reserves[1] != reserves[2]
+        assert len(recipients) == len(set(recipients)) == 3
+        # Each time the same bytes through another relay, which the target refuses, and then others.
+        bodies = [each.body for each in rig.targets[0].seen if each.path == "/v1/zs/reserve"]
+        assert [bodies.index(body) for body in bodies] == [0, 0, 2, 2, 4]
 
 
-def _swallowed(rig: ExchangeRig) -> Any:
-    for relay in rig.relays:
-        relay.after = None
-    return uncoded(502)
+def _swallow(relay: MinimalRelay, count: list[int]) -> None:
+    handle = relay.handle
+
+    async def handled(request: Any) -> Any:
+        count[0] += 1
+        relay.after = (lambda _: uncoded(502)) if count[0] in (1, 3) else None
+        return await handle(request)
+
+    relay.handle = handled  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("step", ["reserve"])
