@@ -67,6 +67,7 @@ async def test_a_stream_is_sealed_chunk_by_chunk(rig: TargetRig) -> None:
     assert found.documents[-1]["usage"]["completion_tokens"] == 2
     assert found.receipt is not None and found.receipt["decode_ms"] >= 20
     assert all("/models/secret" not in json.dumps(one) for one in found.documents)
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("keep-alive")]
     await rig.rest()
 
 
@@ -183,10 +184,10 @@ async def test_what_no_envelope_is(rig: TargetRig) -> None:
         for body in bodies:
             wrong = Sent(sent.step, sent.method, sent.path, sent.headers, body)
             assert await refused(client, wrong) == (400, "bad_envelope"), body
-        plain = sent.headers | {"Content-Type": "application/json"}
-        assert await refused(client, Sent(sent.step, sent.method, sent.path, plain, raw)) == (
-            400, "bad_envelope",
-        )  # fmt: skip
+        # Sealed as it should be, but not called so.
+        headers = sent.headers | {"Content-Type": "application/json"}
+        unnamed = Sent(sent.step, sent.method, sent.path, headers, sent.body)
+        assert await refused(client, unnamed) == (400, "bad_envelope")
         assert (await client.receive(sent, ticket, "X")).text == "Hello there"
 
 
