@@ -33,6 +33,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/core/gateway/schema/values.py": "tests/core/gateway/schema/test_shapes.py",
     "relaydesk/core/gateway/schema/writer.py": "tests/core/gateway/schema/test_shapes.py",
     "relaydesk/core/gateway/usage.py": "tests/core/gateway/test_chat_output.py",
+    "relaydesk/engine/gateway/held.py": "tests/engine/gateway/test_network_lease.py",
     "relaydesk/core/gateway/ollama/request.py": "tests/core/gateway/ollama/test_chat.py",
     "relaydesk/core/pool/ggml.py": "tests/core/pool/test_gguf.py",
     "relaydesk/core/pool/gguf_reader.py": "tests/core/pool/test_gguf.py",

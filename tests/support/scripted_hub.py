@@ -21,6 +21,7 @@ from relaydesk.engine.access.quotas import Quotas
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.gateway.journal import Journal
+from relaydesk.engine.gateway.network_lease import Network
 from relaydesk.engine.gateway.service import Gateway
 from relaydesk.engine.pool.facts import model_facts
 from relaydesk.engine.pool.limits import Limits
@@ -66,6 +67,8 @@ class ScriptedHub:
         self.limits = Limits(load_timeout_s=20.0, keep_alive_s=300, queue=512)
         self.heartbeat_s = 10.0
         self.accepting = True
+        # The asking side of a relay network; None while it is not up.
+        self.network: Network | None = None
         self.starter = ScriptedStarter()
         self.database = Database(directory / "hub.db")
         self.models = ModelsRepo(self.database)
@@ -86,6 +89,7 @@ class ScriptedHub:
             self.clock,
             SystemRng(),
             lambda: self.accepting,
+            lambda: self.network,
         )
         self.ring = KeyRing(KeysRepo(self.database), self.quotas, self.clock, SystemRng(), self.bus)
         self.authenticator = Authenticator.open(KEY, self.ring, secrets, self.clock, SystemRng(), self.bus)
@@ -110,6 +114,7 @@ class ScriptedHub:
             heartbeat_s=lambda: self.heartbeat_s,
             max_body=self.max_body,
             exposure=self.exposure,
+            offers=lambda: self.network.market.models() if self.network is not None else (),
         )
         self._runner = web.AppRunner(
             make_app(hub),
