@@ -1,9 +1,11 @@
-"""``relaydesk demo``: a whole node as a real process on loopback, with a real small model, asked for real."""
+"""``relaydesk demo``: a small network of real processes on loopback, with a real small model."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -43,40 +45,60 @@ def _in_range(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
 )
 @click.pass_obj
 def demo(config: Path | None, once: bool, as_json: bool, tokens: int, record: BinaryIO | None) -> int:
-    """Start a temporary node, fetch a small model (98 MB, kept for next time), and chat with it over TLS.
+    """Start four temporary nodes, fetch a small model (98 MB, kept for next time), and chat with it.
 
-    In a terminal it then opens the console on that node, with clients that keep asking; leaving the console
+    Once over TLS on the first node, once at another operator's node, sealed and through a relay. In a
+    terminal it then opens the console on the first node, with clients that keep asking; leaving the console
     ends the demo. Everything runs on this machine, on loopback, in a directory that is removed afterwards.
     """
+    from relaydesk.core.errors import FaultError
     from relaydesk.surfaces.cli.console import attach, has_terminal
-    from relaydesk.surfaces.demo import Demo
-    from relaydesk.surfaces.demo_client import DemoFailedError
+    from relaydesk.surfaces.demo.client import DemoFailedError
+    from relaydesk.surfaces.demo.demo import Demo
 
     with_console = not (once or as_json or record) and has_terminal()
     say, write = (_silent, _silent) if as_json and once else (_say, _write)
     memory_mb, level = (0 if record is None else _RECORDED_MB), ("info" if with_console else "warning")
+    report: dict[str, Any] = {
+        **{part: {"ok": False, "reason": "what comes before it failed"} for part in ("hub", "relay")},
+        "mesh": {"ok": None, "reason": "not built in this version"},
+    }
+    step = "hub"
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     try:
         with Demo(say, write, memory_mb=memory_mb, log_level=level) as run:
             if record is not None:
                 run.record(record, time.monotonic, tokens)
-            report = run.hub(QUESTION, tokens)
-            if with_console and report["ok"]:
-                say("opening the console on this node; q leaves it and ends the demo")
+            report[step] = run.hub(QUESTION, tokens)
+            step = "relay"
+            report[step] = run.relay(tokens)
+            if with_console and _worked(report):
+                say("opening the console on the client's node; q leaves it and ends the demo")
                 with run.guests():
                     code = attach(run.socket, config)
                 if code:
                     return code
-    except DemoFailedError as error:
-        click.echo(f"relaydesk: {error}", err=True)
-        if as_json:
-            _print({"ok": False, "reason": str(error)})
-        return 1
+    except (DemoFailedError, FaultError, OSError, http.client.HTTPException) as error:
+        reason = error.fault.sentence if isinstance(error, FaultError) else str(error) or type(error).__name__
+        click.echo(f"relaydesk: {reason}", err=True)
+        report[step] = {"ok": False, "reason": reason}
     if as_json:
-        _print(report)
-    elif report["ok"]:
+        click.echo(json.dumps(report))
+    elif _worked(report):
         for line in next_steps():
             click.echo(line)
-    return 0 if report["ok"] else 1
+    return 0 if _worked(report) else 1
+
+
+def _worked(report: dict[str, Any]) -> bool:
+    """Whether all that is built did."""
+    return all(part["ok"] is not False for part in report.values())
+
+
+def _leave(number: int, _frame: object) -> None:
+    """A signal that would end the program at once ends it as Ctrl-C does: nothing stays behind."""
+    sys.exit(128 + number)
 
 
 def next_steps() -> list[str]:
@@ -99,11 +121,6 @@ def _shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
-
-
-def _print(hub: dict[str, Any]) -> None:
-    absent = {"ok": None, "reason": "not built in this version"}
-    click.echo(json.dumps({"hub": hub, "relay": absent, "mesh": absent}))
 
 
 def _say(line: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from relaydesk.surfaces.demo_client import Client
-from relaydesk.surfaces.guests import Guests
+from relaydesk.surfaces.demo.client import Client
+from relaydesk.surfaces.demo.guests import Guests
 from tests.support.scripted_engine import Script, answer, piece
 from tests.support.scripted_hub import KEY, ScriptedHub
 
@@ -34,20 +34,28 @@ async def visited(guests: Guests) -> AsyncIterator[None]:
 
 async def test_guests_ask_again_and_again(hub: ScriptedHub) -> None:
     hub.starter.reply = lambda _: answer("Yes.")
-    async with visited(Guests(Client(hub.url, None, KEY), "tiny", count=3, pause_s=0.01)):
+    async with visited(Guests((Client(hub.url, None, KEY), "tiny"), count=3, pause_s=0.01)):
         await hub.until(lambda: hub.journal.requests_total >= 12)
     assert {view.state for view in hub.journal.view().recent} <= {"done", "cancelled"}
+    await hub.idle()
+
+
+async def test_a_guest_asks_for_one_model_after_the_other(hub: ScriptedHub) -> None:
+    hub.starter.reply = lambda _: answer("Yes.")
+    client = Client(hub.url, None, KEY)
+    async with visited(Guests((client, "tiny"), (client, "nothing"), count=1, pause_s=0.01)):
+        await hub.until(lambda: {view.model for view in hub.journal.view().recent} >= {"tiny", "nothing"})
     await hub.idle()
 
 
 async def test_a_guest_goes_on_after_a_fault_and_leaves_within_an_answer(hub: ScriptedHub) -> None:
     words = [piece("word ") for _ in range(400)]
     hub.starter.reply = lambda _: Script([step for word in words for step in (word, 0.02)])
-    guests = Guests(Client(hub.url, None, "wrong"), "tiny", count=1, pause_s=0.01)
+    guests = Guests((Client(hub.url, None, "wrong"), "tiny"), count=1, pause_s=0.01)
     async with visited(guests):
         # Refused so far; now the key is the right one, and the answer takes eight seconds.
         await asyncio.sleep(0.1)
-        guests._client = Client(hub.url, None, KEY)
+        guests._asked = ((Client(hub.url, None, KEY), "tiny"),)
         await hub.until(lambda: hub.journal.in_flight == 1)
         left = time.monotonic()
     assert time.monotonic() - left < 4

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from relaydesk.core.errors import PeerError
-from relaydesk.surfaces.demo_client import Client, DemoFailedError, sentence
+from relaydesk.surfaces.demo.client import Client, DemoFailedError, sentence
 from tests.support.scripted_engine import Script, answer, piece
 from tests.support.scripted_hub import KEY, ScriptedHub
 
@@ -39,6 +39,18 @@ async def test_what_goes_wrong_is_a_sentence(hub: ScriptedHub) -> None:
     hub.starter.reply = lambda _: Script((piece("A"), PeerError("engine_failed", "the engine is gone")))
     with pytest.raises(DemoFailedError, match="the chat failed: the engine is gone"):
         await asyncio.to_thread(client.chat, "tiny", "Hi", 8, lambda _: None)
+
+
+async def test_the_models_that_a_key_may_ask(hub: ScriptedHub) -> None:
+    assert await asyncio.to_thread(Client(hub.url, None, KEY).models) == ("tiny",)
+    with pytest.raises(DemoFailedError, match="answered with 401"):
+        await asyncio.to_thread(Client(hub.url, None, "wrong").models)
+
+
+async def test_where_a_model_may_be_is_said(hub: ScriptedHub) -> None:
+    client = Client(hub.url, None, KEY, relay="required")
+    with pytest.raises(DemoFailedError, match=r"answered with 4"):
+        await asyncio.to_thread(client.chat, "tiny", "Hi", 8, print)
 
 
 async def test_a_wrong_key_is_refused(hub: ScriptedHub) -> None:

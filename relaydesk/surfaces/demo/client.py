@@ -35,11 +35,15 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Asks a hub. ``context`` trusts its CA; an ``http:`` address needs none."""
+    """Asks a hub. ``context`` trusts its CA; an ``http:`` address needs none.
+
+    ``relay`` is what ``X-Zs-Relay`` says, empty for no such header.
+    """
 
     url: str
     context: ssl.SSLContext | None
     key: str = field(repr=False)
+    relay: str = ""
 
     def chat(self, model: str, question: str, tokens: int, write: Callable[[str], None]) -> Chat:
         """One streamed chat; ``write`` gets each piece as it comes, safe to show.
@@ -57,11 +61,25 @@ class Client:
         connection = self._connect()
         try:
             headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+            if self.relay:
+                headers["X-Zs-Relay"] = self.relay
             connection.request("POST", "/v1/chat/completions", json.dumps(request).encode(), headers)
             response = connection.getresponse()
             if response.status != 200:
                 raise DemoFailedError(f"the chat was answered with {response.status}: {_said(response)}")
             return _read(response, write)
+        finally:
+            connection.close()
+
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that the key may ask. Raises like `chat`."""
+        connection = self._connect()
+        try:
+            connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {self.key}"})
+            response = connection.getresponse()
+            if response.status != 200:
+                raise DemoFailedError(f"the models were answered with {response.status}: {_said(response)}")
+            return tuple(str(each["id"]) for each in json.loads(response.read())["data"])
         finally:
             connection.close()
 

@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Final, Self
 
-from relaydesk.surfaces.demo_client import Client, DemoFailedError
+from relaydesk.surfaces.demo.client import Client, DemoFailedError
 
 QUESTIONS: Final = (
     "In one sentence: what is a relay?",
@@ -27,11 +27,13 @@ _LEAVE_S: Final = 5.0
 
 
 class Guests:
-    """A context manager: they come when it is entered and are gone when it is left."""
+    """A context manager: they come when it is entered and are gone when it is left.
 
-    def __init__(self, client: Client, model: str, *, count: int = GUESTS, pause_s: float = PAUSE_S) -> None:
-        self._client = client
-        self._model = model
+    ``asked`` are clients with the model that each asks; every guest goes through them in turn.
+    """
+
+    def __init__(self, *asked: tuple[Client, str], count: int = GUESTS, pause_s: float = PAUSE_S) -> None:
+        self._asked = asked
         self._pause_s = pause_s
         self._leave = threading.Event()
         self._threads = [
@@ -57,8 +59,9 @@ class Guests:
         for at in itertools.count(number):
             if self._leave.wait(pause_s):
                 return
+            client, model = self._asked[at % len(self._asked)]
             try:
-                self._client.chat(self._model, QUESTIONS[at % len(QUESTIONS)], TOKENS, self._read)
+                client.chat(model, QUESTIONS[at % len(QUESTIONS)], TOKENS, self._read)
             except _LeftError:
                 return
             except (DemoFailedError, OSError, http.client.HTTPException):
