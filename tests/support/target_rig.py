@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -31,9 +32,9 @@ from relaydesk.surfaces.network.state import Network, Route
 from tests.support.hop_rig import HopRig
 from tests.support.ledger_rig import Key, open_request
 from tests.support.scripted_hub import ScriptedHub
-from tests.support.wire import exchange
+from tests.support.wire import exchange, prices
 from tests.support.wire.client import MinimalClient, Opened
-from tests.support.wire.exchange import Reserved
+from tests.support.wire.exchange import Reserved, Sent
 
 MODEL = "tiny"
 ANN = Key("ann")
@@ -172,3 +173,20 @@ class TargetRig:
 def chat(text: str = "Hi", **more: Any) -> dict[str, Any]:
     """A body of a chat with the offered model."""
     return {"model": MODEL, "messages": [{"role": "user", "content": text}], **more}
+
+
+async def reserved(client: MinimalClient, body: dict[str, Any], **more: Any) -> tuple[Any, Reserved, bytes]:
+    """The details, a ticket for this body, and the body's bytes."""
+    raw, details = json.dumps(body).encode(), await client.details()
+    stream = bool(body.get("stream"))
+    ticket = await client.reserve(
+        details, body["model"], prices.input_bound(raw), more.pop("max_output", 64), stream=stream, **more
+    )
+    return details, ticket, raw
+
+
+async def refused(client: MinimalClient, sent: Sent) -> tuple[int, str]:
+    """Status and code of an answer that is not sealed."""
+    reply = await client.resend(sent)
+    assert "x-zs-response-key" not in reply.headers
+    return reply.status, reply.error.get("code", "")
