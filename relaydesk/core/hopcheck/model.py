@@ -98,10 +98,11 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong at a layer. ``aspect`` is where it shows: one fault outwards of another of the
-    same ``code`` and aspect is only its consequence."""
+    """Something that is wrong at a layer, shown by ``probe``. ``aspect`` is where it shows: a fault outwards
+    of another of the same family and aspect is only its consequence."""
 
     code: str
+    probe: str
     aspect: str
     sentence: str
     exchange: Exchange | None = None

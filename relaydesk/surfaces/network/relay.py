@@ -29,6 +29,9 @@ def relay(network: Network) -> Handler:
     """The route's handler."""
 
     async def answer(asked: Asked) -> web.StreamResponse:
+        probe = network.probed(asked)
+        if probe is not None:
+            return await probe
         circuit = network.forwarder.open(_address(asked, network), list(asked.headers.items()))
         async with circuit:
             reply = await circuit.send(*await _outgoing(asked, circuit, network.limits.max_body))

@@ -38,12 +38,17 @@ class Limits:
     connections: int = 2048
 
 
+def _unprobed(_asked: Asked) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """The parts of a node that the network listener uses.
 
     ``routes`` are those beside the relay and the health check: each is one line here. ``prefix`` is the path
-    of the public URL, which a proxy may leave on; ``proxies`` are trusted to name the client.
+    of the public URL, which a proxy may leave on; ``proxies`` are trusted to name the client. ``probed``
+    answers probes of this node's own edge, at the relay's route.
     """
 
     forwarder: Forwarder
@@ -53,3 +58,4 @@ class Network:
     prefix: str = ""
     proxies: Sequence[IpNetwork] = ()
     limits: Limits = field(default_factory=Limits)
+    probed: Callable[[Asked], Awaitable[web.StreamResponse] | None] = _unprobed
