@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 
 from relaydesk.core.errors import EnvError, PeerError
 from relaydesk.core.relay.ref import NodeRef
+from relaydesk.core.relay.sealed.stream_reader import Content, StreamReader
+from relaydesk.engine.relay.age import PyrageAge
 from tests.support.exchange_rig import CHAT, ExchangeRig, text_of
+from tests.support.wire.lies import drop, put
 from tests.support.wire.target import MinimalTarget
 
 ANSWER = "The answer is forty-two."
@@ -104,7 +108,24 @@ async def test_each_operator_sees_another_payer(tmp_path: Path) -> None:
         assert payers[0] != payers[1]
 
 
-async def test_a_large_body_goes_and_comes(tmp_path: Path) -> None:
+async def test_a_large_body_goes_and_comes_without_holding_the_loop_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, elsewhere = threading.get_ident(), set[str]()
+
+    def watched(owner: type, name: str, size: int) -> None:
+        work = getattr(owner, name)
+
+        def watching(self: Any, data: bytes, *more: Any) -> Any:
+            if len(data) > size:
+                assert threading.get_ident() != loop, name
+                elsewhere.add(name)
+            return work(self, data, *more)
+
+        monkeypatch.setattr(owner, name, watching)
+
+    watched(PyrageAge, "seal", 64 * 1024)
+    watched(StreamReader, "feed", 64 * 1024)
     async with ExchangeRig(tmp_path, [MinimalTarget(window=500_000)]) as rig:
         rig.targets[0].words.pieces = ("x" * 300_000, "y")
         body = rig.body("z" * 300_000)
@@ -112,6 +133,27 @@ async def test_a_large_body_goes_and_comes(tmp_path: Path) -> None:
         whole = await rig.whole(rig.body("z" * 300_000, stream=False))
         assert whole["choices"][0]["message"]["content"] == "x" * 300_000 + "y"
         assert all(paid.receipt_ok for paid in rig.paid)
+        assert "seal" in elsewhere
+
+
+async def test_a_part_that_came_in_pieces_is_opened_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, opened = threading.get_ident(), list[tuple[int, bool]]()
+    feed = StreamReader.feed
+
+    def watching(self: Any, data: bytes) -> Any:
+        found = feed(self, data)
+        opened.extend(
+            (len(each.data), threading.get_ident() == loop) for each in found if isinstance(each, Content)
+        )
+        return found
+
+    monkeypatch.setattr(StreamReader, "feed", watching)
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].words.pieces = ("x" * 300_000, "y")
+        assert text_of(await rig.stream()) == "x" * 300_000 + "y"
+    assert [on_loop for size, on_loop in opened if size > 64 * 1024] == [False]
 
 
 async def test_the_bound_is_version_two_where_the_target_knows_it(tmp_path: Path) -> None:
@@ -201,6 +243,54 @@ async def test_content_behind_the_end_is_not_delivered(tmp_path: Path) -> None:
         assert "late" not in {chunk["id"] for chunk in chunks}
         assert [bool(chunk["choices"]) for chunk in chunks].count(False) == 1
         assert rig.paid[0].receipt_ok
+
+
+async def test_a_call_of_tools_ends_with_its_account(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        words = rig.targets[0].words
+        parts = words.parts
+
+        def calling(*asked: Any, **kind: Any) -> list[bytes]:
+            return [part.replace(b'"stop"', b'"tool_calls"') for part in parts(*asked, **kind)]
+
+        words.parts = calling  # type: ignore[method-assign]
+        chunks = await rig.stream()
+        assert chunks[-2]["choices"][0]["finish_reason"] == "tool_calls"
+        assert chunks[-1]["usage"]
+        assert rig.paid[0].receipt_ok
+        # Without its proof the account does not come, and whoever waits for it sees no good end.
+        rig.targets[0].lies.events = drop(-2)
+        seen: list[dict[str, Any]] = []
+        with pytest.raises(PeerError):
+            await rig.stream(into=seen)
+        assert all(chunk["choices"] for chunk in seen)
+
+
+async def test_a_target_that_was_faster_goes_ahead_of_a_cheaper_one(tmp_path: Path) -> None:
+    fast, cheap = MinimalTarget(7), MinimalTarget(8, rates=(0.25, 1.0))
+    fast.lies.receipt = put(ttft_ms=1, decode_ms=4)
+    cheap.lies.receipt = put(ttft_ms=1, decode_ms=8000)
+    async with ExchangeRig(tmp_path, [fast, cheap]) as rig:
+        for hints in (b"", b'{"only":["7"]}', b"", b'{"sort":"price"}', b'{"sort":"throughput"}'):
+            await rig.stream(hints=hints)
+        assert [paid.target.operator for paid in rig.paid] == [8, 7, 7, 8, 7]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_an_answer_of_another_kind_is_refused(tmp_path: Path, asked: bool) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].lies.paid = lambda _, ticket, __: ticket.update(stream=not asked) or True
+        with pytest.raises(PeerError) as caught:
+            await (rig.stream() if asked else rig.whole())
+        assert caught.value.fault.code == "operator_inconsistent_response"
+        assert "kind that was asked for" in caught.value.fault.message
+        assert len(rig.paid) == 1
+        rig.targets[0].lies.sealed_error = (503, "provider_overloaded")
+        with pytest.raises(PeerError) as caught:
+            await (rig.stream() if asked else rig.whole())
+        # A whole error says what it is; a streamed one that nobody asked for is not read.
+        expected = "operators_busy" if asked else "operator_inconsistent_response"
+        assert caught.value.fault.code == expected
 
 
 async def test_the_price_is_asked_for_before_it_is_paid(tmp_path: Path) -> None:
