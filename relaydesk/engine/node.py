@@ -125,20 +125,24 @@ class Node:
         self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)
         self.pool = self._make_pool(metrics=metrics)
         self.network = NetworkService(self._ground())
-        self.gateway = Gateway(
-            self.pool,
-            self.journal,
-            self.access.quotas,
-            self.access.audit,
-            clock,
-            rng,
-            self.accepting,
-            network=lambda: self.network.parts.exchange if self.network.parts is not None else None,
-        )
+        self.gateway = self._make_gateway()
         self.health = Health(self.journal, self.lag, self.pool, self.bus)
         self.projector = Projector(clock, self._sections())
         self.watch_hub = WatchHub(self.bus, self.projector)
         self.api = LocalNode(self.projector, self.watch_hub, self.dispatcher)
+
+    def _make_gateway(self) -> Gateway:
+        access = self.access
+        return Gateway(
+            self.pool,
+            self.journal,
+            access.quotas,
+            access.audit,
+            self.clock,
+            self.rng,
+            self.accepting,
+            lambda: self.network.parts.exchange if self.network.parts is not None else None,
+        )
 
     def _make_pool(self, *, metrics: bool) -> Pool:
         settings = self.loaded.settings

@@ -52,6 +52,14 @@ def test_integers_refused(text: str) -> None:
         kinds.integer(0, 10).parse(text)
 
 
+def test_credit() -> None:
+    kind = kinds.credit()
+    assert kind.parse("0.25USD") == kind.parse("250000") == 250_000
+    assert kind.parse(kind.show(250_000)) == 250_000
+    with pytest.raises(ValueError, match="no amount"):
+        kind.parse("0.25")
+
+
 def test_names_are_lower_case_once_and_ordered() -> None:
     kind = kinds.names()
     assert kind.parse("Hub.Example.org, 10.0.0.7  fd00::0:1,hub.example.org") == (

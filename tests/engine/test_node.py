@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from relaydesk.core.access.caller import Caller
+from relaydesk.core.commands import Reload
 from relaydesk.core.errors import FaultError
 from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.gateway.incoming import Incoming
@@ -196,3 +197,32 @@ async def test_closing_in_the_middle_of_everything_leaves_no_engine(
     assert node.pool.runner("a").want(force=True) is not None  # nothing starts any more
     await asyncio.sleep(0.05)
     assert len(starter.starts) == 2
+
+
+async def test_the_default_key_on_the_network_by_its_settings(make_node: MakeNode) -> None:
+    up = {"network": "on", "allow_private": "on", "network_listen": "127.0.0.1:0"}
+    given = {"api_key": "k-0123456789abcdef", "default_key_credit_per_day": "0.25USD"}
+    body = msgspec.json.encode({"model": "net/a", "messages": [{"role": "user", "content": "Hi"}]})
+    async with opened(node := make_node(**up, **given)):
+        node.ready(())
+
+        async def code() -> str:
+            caller = node.authenticator.check(["k-0123456789abcdef"])
+            assert caller is not None
+            with pytest.raises(FaultError) as caught:
+                await (await node.gateway.open(body, chat_plan, Incoming(caller, "/v1", "r"))).whole()
+            return caught.value.fault.code
+
+        assert await code() == "refused"
+        node._environ["RELAY_DEFAULT_KEY_NETWORK"] = "on"  # type: ignore[index]
+        node._environ["RELAY_DEFAULT_KEY_CREDIT_PER_DAY"] = "7"  # type: ignore[index]
+        outcome = await node.api.call(Reload())
+        assert outcome.value["applied"] == ["default_key_network", "default_key_credit_per_day"]
+        # The real exchange: nobody has been found yet.
+        assert await code() == "no_operator"
+        (key,) = node.authenticator.view().keys
+        assert (key.network, key.credit_per_day) == (True, 7)
+    async with opened(node := make_node(**given, default_key_network="on")):
+        node.ready(())
+        assert node.access.quotas.credits.standing("default").limit == 250_000
+        assert await code() == "no_operator"

@@ -146,3 +146,39 @@ async def test_a_key_opens_nothing_even_where_its_removal_cannot_be_stored(
     # It can be removed once more, when there is room.
     await rig.ring.remove("ann")
     assert rig.ring.specs() == ()
+
+
+async def test_the_network_and_its_credit(rig: Rig) -> None:
+    spec, _ = await rig.ring.add("ann", {"network": True, "credit_per_day": 5000, "models": ["net/a/b", "c"]})
+    assert spec.network and spec.limits.credit_per_day == 5000 and spec.models == ("net/a/b", "c")
+    hold = await rig.quotas.credits.hold(spec.id, 3000)
+    (view,) = rig.ring.views()
+    assert (view.network, view.credit_per_day, view.credit_spent, view.credit_held) == (True, 5000, 0, 3000)
+    rig.quotas.credits.settle(spec.id, hold, 100)
+    _, now = await rig.ring.change("ann", {"network": False, "credit_per_day": 200})
+    assert not now.network
+    assert rig.ring.views()[0].credit_spent == 100
+    assert rig.ring.credit(spec.id).left == 100
+    fresh, _ = await rig.ring.add("bob", {})
+    assert not fresh.network and rig.ring.credit(fresh.id).limit == 0, "both are off"
+    again = rig.another()
+    await again.open()
+    assert again.specs()[0] == now
+
+
+@pytest.mark.parametrize(
+    ("settings", "param"),
+    [
+        ({"network": "yes"}, "network"),
+        ({"network": 1}, "network"),
+        ({"credit_per_day": -1}, "credit_per_day"),
+        ({"credit_per_day": 0.5}, "credit_per_day"),
+        ({"credit_per_day": True}, "credit_per_day"),
+        ({"models": ["net/"]}, "models"),
+    ],
+)
+async def test_what_cannot_be_about_the_network(rig: Rig, settings: dict[str, Any], param: str) -> None:
+    with pytest.raises(LocalError) as caught:
+        await rig.ring.add("ann", settings)
+    assert caught.value.fault.param == param
+    assert "no limit" not in caught.value.fault.sentence

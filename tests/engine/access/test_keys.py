@@ -193,3 +193,13 @@ async def test_named_keys_open_until_revoked_and_keys_for_paths_in_paths_only(tm
     await made.ring.remove("ann")
     assert opened(made, secret) == ""
     await database.close()
+
+
+def test_the_default_key_may_use_the_network_by_its_own_switch(tmp_path: Path) -> None:
+    made = authenticator(tmp_path, GIVEN)
+    caller = made.check([GIVEN])
+    assert caller is not None and not caller.may_network
+    made.default_network = True
+    caller = made.check([GIVEN])
+    assert caller is not None and caller.may_network
+    assert made.view().keys[0].network

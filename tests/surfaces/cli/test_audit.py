@@ -40,6 +40,22 @@ def test_the_newest_stand_last(cli: Any, node: Any) -> None:
     assert [each["id"] for each in cli("audit", "tail", "--json").json["records"]] == ["r1", "r2"]
 
 
+def test_who_carried_and_who_read_what_went_to_the_network(cli: Any, node: Any) -> None:
+    away = {
+        "placement": "network",
+        "machines": ("7:2",),
+        "relays": ("5:1",),
+        "targets": ("7:2",),
+        "paid": 1234,
+    }
+    node.answer(ShowAudit, value(record(2, model="net/a", **away), record(1, model="m", placement="host")))
+    lines = cli("audit", "tail").out.splitlines()
+    assert lines[0].split()[-1] == "PAID"
+    assert lines[1].split()[-2:] == ["done", "-"] and " host " in lines[1]
+    assert "7:2 via 5:1" in lines[2] and lines[2].split()[-1] == "1,234"
+    assert cli("audit", "tail", "--json").json["records"][1]["relays"] == ["5:1"]
+
+
 def test_filters(cli: Any, node: Any) -> None:
     node.answer(ShowAudit, value())
     done = cli(

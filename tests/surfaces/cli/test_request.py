@@ -69,6 +69,14 @@ def test_one_that_failed(cli: Any, node: Any) -> None:
     assert "prompt      –\n" in out
 
 
+def test_one_that_went_to_the_network(cli: Any, node: Any) -> None:
+    went = {"placement": "network", "relays": ("5:1",), "targets": ("7:2",), "paid": 1234}
+    node.answer(ShowRequest, msgspec.structs.replace(DONE, **went))
+    out = cli("request", "show", "req_1").out
+    assert "network      read by 7:2, carried sealed by 5:1\n" in out
+    assert "paid         1,234 microunits\n" in out
+
+
 def test_one_that_still_runs(cli: Any, node: Any) -> None:
     node.answer(ShowRequest, msgspec.structs.replace(FAILED, state="loading", total_ms=None, fault=None))
     out = cli("request", "show", "req_2").out

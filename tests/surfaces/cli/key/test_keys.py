@@ -67,6 +67,32 @@ def test_what_cannot_be_is_a_usage_error(cli: Any, node: Any, options: tuple[str
     assert options[0] in refused.err
 
 
+def test_the_network_and_its_credit(cli: Any, node: Any) -> None:
+    node.answer(AddKey, {**MADE, "network": True, "credit_per_day": 250_000})
+    done = cli("key", "add", "ann", "--network", "--credit-per-day", "0.25USD")
+    assert node.seen == [AddKey("ann", {"credit_per_day": 250_000, "network": True})]
+    assert "relay network: yes" in done.err
+    assert "credit a day: 250,000 (0.25 USD)" in done.err
+    node.answer(SetKey, {"name": "ann", "old": {**SETTINGS, "network": True}, **SETTINGS, "network": False})
+    done = cli("key", "set", "ann", "--no-network", "--credit-per-day", "250000")
+    assert node.seen[-1] == SetKey("ann", {"credit_per_day": 250_000, "network": False})
+    assert done.out.splitlines() == ["ann: relay network yes → no"]
+    for amount in ("0.25", "-1", "1 EUR", "lots"):
+        refused = cli("key", "set", "ann", "--credit-per-day", amount)
+        assert refused.code == 2 and "microunits, or USD such as 0.50USD" in " ".join(refused.err.split())
+
+
+def test_usage_has_credit_where_there_was_any(cli: Any, node: Any) -> None:
+    day = {"day": 20_000, "requests": 2, "prompt_tokens": 1000, "completion_tokens": 30, "tokens": 1030}
+    credit = {"limit": 5000, "spent": 1500, "held": 0, "left": 3500}
+    now = {"tokens_left": None, "credit": credit}
+    node.answer(ShowUsage, {"name": "ann", "days": [{**day, "credit": 1500}], "now": now})
+    done = cli("key", "usage", "ann")
+    assert done.out.splitlines()[0].split()[-1] == "CREDIT"
+    assert done.out.splitlines()[1].split()[-1] == "1,500"
+    assert "3,500 microunits of credit are left today." in done.out + done.err
+
+
 def test_set_says_what_changed(cli: Any, node: Any) -> None:
     node.answer(SetKey, {"name": "ann", "old": SETTINGS, **SETTINGS, "tokens_per_day": 0, "models": []})
     done = cli("key", "set", "ann", "--tokens-per-day", "0", "--model", "all")
@@ -90,7 +116,19 @@ def test_list(cli: Any, node: Any) -> None:
     node.views["keys"] = KeysView(
         (
             KeyView("default", "0" * 8, "state directory"),
-            KeyView("ann", "1" * 8, "key add", tokens_per_day=5000, used=1234, models=("a", "b")),
+            KeyView(
+                "ann",
+                "1" * 8,
+                "key add",
+                tokens_per_day=5000,
+                used=1234,
+                models=("a", "b"),
+                network=True,
+                credit_per_day=9000,
+                credit_spent=1000,
+                credit_held=500,
+            ),
+            KeyView("bob", "2" * 8, "key add", network=True),
         )
     )
     done = cli("key", "list")
@@ -98,8 +136,9 @@ def test_list(cli: Any, node: Any) -> None:
     assert lines[0][:3] == ["KEY", "TODAY", "TOKENS/DAY"]
     assert lines[1][:3] == ["default", "0", "none"]
     assert lines[2][:3] == ["ann", "1,234", "5,000"]
+    assert [line[6] for line in lines] == ["PER", "no", "1,500/9,000", "free"]
     assert "a, b" in done.out
-    assert [key["name"] for key in cli("key", "list", "--json").json["keys"]] == ["default", "ann"]
+    assert [key["name"] for key in cli("key", "list", "--json").json["keys"]] == ["default", "ann", "bob"]
 
 
 def test_usage(cli: Any, node: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from relaydesk.core.view.sections import FaultView
@@ -35,6 +36,16 @@ def test_without_a_limit_there_is_no_bar() -> None:
     ]
     assert "kept in      state directory" in lines
     assert "place        only in a URL: /k/<key>/v1" in texts(detail.lines(TOOL, META, None, NOW_MS, 60))
+
+
+def test_a_key_of_the_network_says_what_it_has_paid() -> None:
+    assert "network" not in " ".join(texts(detail.lines(ANN, META, None, NOW_MS, 60)))
+    free = msgspec.structs.replace(ANN, network=True)
+    lines = texts(detail.lines(free, META, None, NOW_MS, 70))
+    assert "network      models of the relay network that are free" in lines
+    paying = msgspec.structs.replace(free, credit_per_day=9_000, credit_spent=1_500, credit_held=200)
+    lines = texts(detail.lines(paying, META, None, NOW_MS, 78))
+    assert "network      1,500 of 9,000 microunits spent today, 200 set aside" in lines
 
 
 def test_what_cannot_be_fetched_says_why() -> None:

@@ -13,7 +13,7 @@ from relaydesk.core.text import safe_text
 from relaydesk.core.view.sections import RequestsView, RequestView
 from relaydesk.core.view.timing import parts
 from relaydesk.surfaces.console.panes.requests import present
-from relaydesk.surfaces.console.widgets.spans import line_text, line_width
+from relaydesk.surfaces.console.widgets.spans import Line, line_text, line_width
 from tests.surfaces.console.panes.scenes import FAILURE, busy, hostile, texts
 from tests.surfaces.console.stage import NOW_MS, sample
 
@@ -152,3 +152,17 @@ def test_what_was_refused_has_no_model_and_loaded_none() -> None:
     bad = msgspec.structs.replace(refused, fault=msgspec.structs.replace(refused.fault, code="invalid_json"))
     load = next(line for line in texts(present.detail(bad, NOW_MS, 70)) if "loading the model" in line)
     assert load.endswith("–  it never came so far")
+
+
+def test_what_went_to_the_network_says_who_read_it() -> None:
+    away = msgspec.structs.replace(DONE, placement="network")
+    assert "goes to the relay network" in _flat(present.detail(away, NOW_MS, 80))
+    away = msgspec.structs.replace(away, relays=("5:1",), targets=("7:2",), paid=1_234)
+    text = _flat(present.detail(away, NOW_MS, 80))
+    for words in ("read by 7:2", "via relay 5:1", "paid 1,234 microunits"):
+        assert words in text
+    assert "relay" not in _flat(present.detail(DONE, NOW_MS, 80))
+
+
+def _flat(lines: tuple[Line, ...]) -> str:
+    return " ".join(" ".join(texts(lines)).split())
