@@ -161,7 +161,7 @@ def test_what_went_to_the_network_says_who_read_it() -> None:
     text = _flat(present.detail(away, NOW_MS, 80))
     for words in ("read by 7:2", "via relay 5:1", "paid 1,234 microunits"):
         assert words in text
-    assert "relay" not in _flat(present.detail(DONE, NOW_MS, 80))
+    assert "read by" not in _flat(present.detail(DONE, NOW_MS, 80))
 
 
 def _flat(lines: tuple[Line, ...]) -> str:
