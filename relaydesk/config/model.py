@@ -257,6 +257,18 @@ class Settings:
         "Time between background probes of the network's nodes.",
         reload=True,
     )
+    hop_check_interval: float = row(
+        kinds.duration("0s", "720h"),
+        "6h",
+        "Time between checks of what stands in front of this node, at the URL it advertises; 0 means never.",
+        reload=True,
+    )
+    dialback: str = row(
+        kinds.choice("off", "on"),
+        "off",
+        "Look at other operators' nodes that ask for it, once a minute each: do they answer, marked.",
+        reload=True,
+    )
     log_level: str = row(
         kinds.choice("debug", "info", "warning", "error"),
         "info",

@@ -287,10 +287,20 @@ class PrepareHopCheck(Command, frozen=True):
     """Make a nonce for a check from elsewhere: for five minutes the node answers probes that carry it.
 
     The outcome's value: ``nonce``, ``expires_at_ms``, ``url``, ``layers`` (`LayerView`), ``target`` (another
-    operator's ``operator:node``, or empty), ``lab``, ``peers`` (base URLs that may look from outside).
+    operator's ``operator:node``, or empty), ``lab``.
     """
 
     help: ClassVar[str] = "let a check from elsewhere have timed answers of this node for five minutes"
+
+
+class LookFromOutside(Command, frozen=True):
+    """Ask peers what they see of this node at the URL it advertises (``url`` must be that one, or empty).
+
+    The outcome's value: ``status``, ``headers``, ``kind``, ``problem``; None where no peer looks.
+    """
+
+    help: ClassVar[str] = "ask another operator's node how this one looks from outside"
+    url: str = ""
 
 
 class RenewCa(Command, frozen=True):
@@ -351,6 +361,7 @@ AnyCommand = (
     | ResolveDispute
     | CheckHop
     | PrepareHopCheck
+    | LookFromOutside
     | RenewCa
     | ShowConfig
     | Reload

@@ -33,6 +33,7 @@ from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.gateway.journal import Journal
 from relaydesk.engine.gateway.service import Gateway
 from relaydesk.engine.health import Health
+from relaydesk.engine.hopcheck.service import HopChecks
 from relaydesk.engine.infer.rundir import private_directory, reap_strays
 from relaydesk.engine.jobs import JobBoard
 from relaydesk.engine.local import LocalNode
@@ -125,6 +126,7 @@ class Node:
         self.registry = Registry(ModelsRepo(self._database), MeasuredRepo(self._database), clock, self.bus)
         self.pool = self._make_pool(metrics=metrics)
         self.network = NetworkService(self._ground())
+        self.hopcheck = HopChecks(self.network, self._jobs)
         self.gateway = self._make_gateway()
         self.health = Health(self.journal, self.lag, self.pool, self.bus)
         self.projector = Projector(clock, self._sections())
@@ -183,6 +185,7 @@ class Node:
             "relays": self.network.relays_view,
             "hops": self.network.hops_view,
             "ledger": self.network.ledger_view,
+            "hopcheck": self.hopcheck.view,
         }
 
     @property
@@ -241,6 +244,7 @@ class Node:
         ).register(self.dispatcher)
         self.access.register(self.dispatcher)
         self.network.register(self.dispatcher)
+        self.hopcheck.register(self.dispatcher)
         NodeCommands(self, self._jobs, self._environ).register(self.dispatcher)
         for warning in self.loaded.warnings:
             _log.warning("%s", warning)
@@ -250,7 +254,7 @@ class Node:
     def _services(self) -> tuple[Service, ...]:
         tls = () if self.tls is None else (_Certificates(self.tls),)
         own = (self.watch_hub, self.lag, self.health, self.access.quotas, Watchdog(self.pool))
-        return (*own, *self.network.services(), *tls)
+        return (*own, *self.network.services(), self.hopcheck, *tls)
 
     async def _clear_up(self) -> None:
         """Make the directories, and end what a dead node left. Raises `EnvError`."""

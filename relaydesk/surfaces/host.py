@@ -190,7 +190,7 @@ class Host:
                 sock.close()
             return
         settings = node.loaded.settings
-        self._network = network_listener(node.network, settings, node.clock)
+        self._network = network_listener(node.network, settings, node.clock, node.hopcheck)
         port = sockets[0].getsockname()[1]
         tls = node.tls if node.network.door.tls else None
         urls = _urls("http" if tls is None else "https", settings.network_listen.host, port)

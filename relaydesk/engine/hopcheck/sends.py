@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from relaydesk.core.hopcheck.answers import code_of
 from relaydesk.core.hopcheck.asked import Mode, asked_header
 from relaydesk.core.hopcheck.browser import ORIGIN, REQUESTED
 from relaydesk.core.hopcheck.model import Exchange, Headers, Observation, Place, Trust
@@ -31,7 +32,6 @@ from relaydesk.core.relay.hop import HopRequest, relay_headers
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.hopcheck.door import Door, Trusts, loose
 from relaydesk.engine.hopcheck.http1 import Got, NoAnswerError, Send, arrivals, close, connect, exchange
-from relaydesk.engine.hopcheck.http2 import exchange2
 
 DETAILS: Final = "/v1/zs/details"
 _MOST_DETAILS: Final = 512 * 1024
@@ -41,6 +41,9 @@ _BAD: Final = (("X-Zs-Relay-Target", "check"),)
 _NOBODY: Final = HopRequest(NodeRef(0, 0), DETAILS, "GET")
 # A head that no server takes: whoever is first to read it says so, in a page of its own.
 _ODD: Final = "this line is no header"
+
+
+_IGNORED: Final = "the node does not know this nonce, or no more: it is good for five minutes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,8 @@ class Sender:
         if not self._tools.nonce:
             return self._saw("stream", untested=NONCE_UNTESTED)
         got = await self._probe("stream", (("Accept", "text/event-stream"),))
+        if _ignored(got):
+            return self._saw("stream", untested=_IGNORED)
         came = arrivals(got.pieces, SIZE, CHUNKS)
         return self._saw("stream", ("stream", got.exchange), arrivals=came, gap_ms=GAP_MS)
 
@@ -198,7 +203,10 @@ class Sender:
         """Each of the network's headers, one of them twice."""
         if not self._tools.nonce:
             return self._saw("headers", untested=NONCE_UNTESTED)
-        return self._saw("headers", ("headers", (await self._probe("headers")).exchange))
+        got = await self._probe("headers")
+        if _ignored(got):
+            return self._saw("headers", untested=_IGNORED)
+        return self._saw("headers", ("headers", got.exchange))
 
     async def http2(self) -> Observation:
         """The refusal over HTTP/2, where that is offered."""
@@ -207,6 +215,8 @@ class Sender:
         if self.trust is None or self.trust.alpn != "h2":
             return self._saw("http2", untested="it is not offered, and need not be")
         trusts = self._tools.trust
+        from relaydesk.engine.hopcheck.http2 import exchange2  # slow to load, and for one probe
+
         context = trusts.second if self._context() is trusts.callers else loose(["h2"])
         send = Send("POST", self._door.relay, (*_BAD, *_PLAIN))
         return self._saw("http2", ("http2", await exchange2(self._door, send, context, EXCHANGE_S)))
@@ -220,6 +230,8 @@ class Sender:
         if not self._tools.nonce:
             return self._saw(probe, untested=NONCE_UNTESTED)
         got = await self._probe("silence", seconds=seconds, limit_s=seconds + SILENCE_SLACK_S)
+        if _ignored(got):
+            return self._saw(probe, untested=_IGNORED)
         return self._saw(probe, ("silence", got.exchange))
 
     def sends(self) -> Mapping[str, Callable[[], Awaitable[Observation]]]:
@@ -316,3 +328,8 @@ class Sender:
         return Observation(
             probe, self._door.layer.name, exchanges, untested, places, trust, arrivals, gap_ms, took
         )
+
+
+def _ignored(got: Got) -> bool:
+    """Whether the node took a probe for a hop: it knows no such nonce."""
+    return got.exchange.status == 400 and code_of(got.exchange) == "relay_bad_target"

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from relaydesk.config.model import Settings
+from relaydesk.core.hopcheck.dialback import PATH as DIALBACK_PATH
 from relaydesk.core.ports import Clock
+from relaydesk.engine.hopcheck.service import HopChecks
 from relaydesk.engine.relay.ask import LEDGER_PATH
 from relaydesk.engine.relay.service import NetworkService
 from relaydesk.engine.relay.target.desk import ROUTES, Target
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.details import details
+from relaydesk.surfaces.network.dialback import dial_back
 from relaydesk.surfaces.network.directory import directory_routes
 from relaydesk.surfaces.network.inference import inference
 from relaydesk.surfaces.network.ledger import ledger
 from relaydesk.surfaces.network.models import list_models, show_model
+from relaydesk.surfaces.network.probed import probed
 from relaydesk.surfaces.network.reserve import reserve
 from relaydesk.surfaces.network.server import NetworkServer
 from relaydesk.surfaces.network.state import Network, Route
 
 
-def network_listener(service: NetworkService, settings: Settings, clock: Clock) -> NetworkServer:
-    """The server of a network that is up. To be made inside a running loop."""
+def network_listener(
+    service: NetworkService, settings: Settings, clock: Clock, checks: HopChecks | None = None
+) -> NetworkServer:
+    """The server of a network that is up. To be made inside a running loop.
+
+    ``checks`` of this node's edge are answered where they are given.
+    """
     parts = service.parts
     assert parts is not None
     routes = [
@@ -31,17 +41,19 @@ def network_listener(service: NetworkService, settings: Settings, clock: Clock) 
         Route("GET", "/v1/models/{id}", show_model(parts.own)),
         *(_serving(parts.target, settings) if parts.target is not None else ()),
         *(directory_routes(parts.keeper) if parts.keeper is not None else ()),
+        *(() if checks is None else (Route("POST", DIALBACK_PATH, dial_back(checks.desk())),)),
     ]
-    return make_network_app(
-        Network(
-            forwarder=parts.forwarder,
-            clock=clock,
-            routes=routes,
-            draining=service.ground.draining,
-            prefix=urlsplit(settings.public_url).path.rstrip("/"),
-            proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
-        )
+    network = Network(
+        forwarder=parts.forwarder,
+        clock=clock,
+        routes=routes,
+        draining=service.ground.draining,
+        prefix=urlsplit(settings.public_url).path.rstrip("/"),
+        proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
     )
+    if checks is not None:
+        network = replace(network, probed=probed(checks.nonces))
+    return make_network_app(network)
 
 
 def _serving(target: Target, settings: Settings) -> tuple[Route, ...]:
