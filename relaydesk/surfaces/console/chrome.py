@@ -112,8 +112,8 @@ def _alert(alerts: AlertsView | None, link: Link) -> tuple[Piece, ...]:
 
 def tabs(panes: Sequence[PaneSpec], current: str, width: int) -> tuple[Piece, ...]:
     """The panes by number: with whole names, with short ones, or with that of the current one alone."""
-    for names in (_whole, _short):
-        made = tuple(_tab(spec, current, names(spec)) for spec in panes)
+    for names, close in ((_whole, False), (_short, False), (_short, True)):
+        made = tuple(_tab(spec, current, names(spec), close=close) for spec in panes)
         if sum(piece.width for piece in made) <= width:
             return made
     return cut((_tab(spec, current, spec.title if spec.id == current else "") for spec in panes), width)
@@ -127,8 +127,10 @@ def _short(spec: PaneSpec) -> str:
     return spec.title.partition(" and ")[0]
 
 
-def _tab(spec: PaneSpec, current: str, name: str) -> Piece:
-    text = f" {spec.digit} {name} " if name else f" {spec.digit} "
+def _tab(spec: PaneSpec, current: str, name: str, *, close: bool = False) -> Piece:
+    """``close``: one blank between two of them, in place of two."""
+    end = "" if close and spec.id != current else " "
+    text = f" {spec.digit} {name}{end}" if name else f" {spec.digit} "
     return Piece(text, "pill" if spec.id == current else "dim", f"app.run('pane.{spec.id}')")
 
 

@@ -10,6 +10,7 @@ from relaydesk.surfaces.console.action import Action
 from relaydesk.surfaces.console.panes.audit.actions import ACTIONS as AUDIT
 from relaydesk.surfaces.console.panes.hops.actions import ACTIONS as HOPS
 from relaydesk.surfaces.console.panes.keys.actions import ACTIONS as KEYS
+from relaydesk.surfaces.console.panes.ledger.actions import ACTIONS as LEDGER
 from relaydesk.surfaces.console.panes.log.actions import ACTIONS as LOG
 from relaydesk.surfaces.console.panes.models.actions import ACTIONS as MODELS
 from relaydesk.surfaces.console.panes.overview.actions import ACTIONS as OVERVIEW
@@ -46,13 +47,16 @@ class PaneSpec:
 _ALL: Final = ("models", "workers", "requests", "health", "meta", "alerts", "jobs", "network", "relays")
 PANES: Final = (
     PaneSpec("overview", 1, "Overview", _ALL, "OverviewPane", OVERVIEW, "relaydesk status"),
-    PaneSpec("models", 2, "Models", ("models", "jobs"), "ModelsPane", MODELS, "relaydesk model list"),
+    PaneSpec(
+        "models", 2, "Models", ("models", "jobs", "network"), "ModelsPane", MODELS, "relaydesk model list"
+    ),
     PaneSpec("requests", 3, "Requests", ("requests",), "RequestsPane", REQUESTS, "relaydesk request list"),
     PaneSpec("keys", 4, "Keys and quotas", ("keys", "meta"), "KeysPane", KEYS, "relaydesk key list"),
     PaneSpec("log", 5, "Log", ("log",), "LogPane", LOG, "journalctl -u relaydesk"),
     PaneSpec("audit", 6, "Audit", ("meta",), "AuditPane", AUDIT, "relaydesk audit tail"),
     PaneSpec("relays", 7, "Relays", ("relays", "network"), "RelaysPane", RELAYS, "relaydesk relays"),
     PaneSpec("hops", 8, "Hops", ("hops", "network"), "HopsPane", HOPS, "relaydesk relays probe"),
+    PaneSpec("ledger", 9, "Ledger", ("ledger", "network"), "LedgerPane", LEDGER, "relaydesk ledger balance"),
 )
 
 

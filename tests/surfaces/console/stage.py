@@ -20,6 +20,8 @@ from relaydesk.core.commands import Command, Outcome
 from relaydesk.core.errors import FaultError
 from relaydesk.core.events import Event
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.hopcheck import HopCheckView
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import (
@@ -144,6 +146,8 @@ def sample() -> dict[str, Any]:
         "network": NetworkView(),
         "relays": RelaysView(),
         "hops": HopsView(),
+        "hopcheck": HopCheckView(),
+        "ledger": LedgerView(),
     }
 
 

@@ -86,9 +86,14 @@ def test_strip_says_when_the_node_drains_and_when_it_is_paused() -> None:
 
 
 def test_tabs_keep_every_number_where_names_do_not_fit() -> None:
-    text = _text(chrome.tabs(PANES, PANES[-1].id, 30))
+    text = _text(chrome.tabs(PANES, PANES[-1].id, 44))
     assert PANES[-1].title in text
     assert all(str(spec.digit) in text for spec in PANES)
+
+
+def test_tabs_stand_closer_before_they_lose_their_names() -> None:
+    text = _text(chrome.tabs(PANES[:9], PANES[1].id, 78))
+    assert text == " 1 Overview 2 Models  3 Requests 4 Keys 5 Log 6 Audit 7 Relays 8 Hops 9 Ledger"
 
 
 def test_footer_greys_what_cannot_be_done_and_says_what_enter_does() -> None:

@@ -21,6 +21,7 @@ from relaydesk.core.view.network import (
     RelayView,
 )
 from tests.contract.rigs import HOSTILE
+from tests.surfaces.console.panes.ledger_scenes import hostile_ledger, hostile_offers, ledger, offers
 
 _MINUTE: Final = 60_000
 _DAY: Final = 86_400_000
@@ -86,6 +87,7 @@ def network(now_ms: int) -> NetworkView:
             ),
         ),
         relaying=RelayingView(3, 256, 12_481, 17, 5, 44_023_414_784, 500_000_000_000),
+        offers=offers(),
     )  # fmt: skip
 
 
@@ -216,8 +218,13 @@ def hops(now_ms: int) -> HopsView:
 
 
 def sections(now_ms: int) -> dict[str, Any]:
-    """The three sections of a node that is in the network."""
-    return {"network": network(now_ms), "relays": relays(now_ms), "hops": hops(now_ms)}
+    """The sections of a node that is in the network."""
+    return {
+        "network": network(now_ms),
+        "relays": relays(now_ms),
+        "hops": hops(now_ms),
+        "ledger": ledger(now_ms),
+    }
 
 
 def hostile_sections(now_ms: int) -> dict[str, Any]:
@@ -231,8 +238,9 @@ def hostile_sections(now_ms: int) -> dict[str, Any]:
     return {
         "network": NetworkView(
             True, "7", bad[0], 1, bad[4], bad[4], tuple(bad), "9.10", bad[9], bad[4], bad[9], True, now_ms,
-            directories, RelayingView(1, 2, 3, 4, 5, 6, 7),
+            directories, RelayingView(1, 2, 3, 4, 5, 6, 7), hostile_offers(), 3,
         ),
+        "ledger": hostile_ledger(now_ms),
         "relays": RelaysView(
             tuple(
                 RelayView(

@@ -12,6 +12,7 @@ from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.pool.need import Component
 from relaydesk.core.pool.suggest import Suggestion
 from relaydesk.core.text import safe_text
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import HopsView, NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import (
@@ -174,6 +175,7 @@ MAIN = {
     "keys": "keys",
     "relays": "relays",
     "hops": "hops",
+    "ledger": "ledger",
 }
 EMPTY: dict[str, Any] = {
     "models": ModelsView(MemoryView("ram", 15_800, 9_457)),
@@ -183,6 +185,7 @@ EMPTY: dict[str, Any] = {
     "network": NetworkView(),
     "relays": RelaysView(),
     "hops": HopsView(),
+    "ledger": LedgerView(),
 }
 FAILED = EnvError("storage_failed", "the database cannot be read: the disk is full", "make room on the disk")
 PULL = JobView(
@@ -216,7 +219,13 @@ def busy() -> dict[str, Any]:
         "llama-3.2-3b-instruct", "loading", True, safe_text(""), "host", 4096, progress=0.41, slots=2,
         need_mib=2_870, quantization=safe_text("Q4_K_M"), architecture=safe_text("llama"), keep_alive_s=-1,
     )  # fmt: skip
-    values["models"] = msgspec.structs.replace(models, models=(*models.models, cold, loading))
+    # One is offered and loaded, one is to be offered and is not loaded.
+    warm, *others = models.models
+    warm = msgspec.structs.replace(warm, offer=True, input_rate=70_000, output_rate=200_000)
+    cold = msgspec.structs.replace(
+        cold, offer=True, unoffered=safe_text("it is not loaded: strangers never load a model")
+    )
+    values["models"] = msgspec.structs.replace(models, models=(warm, *others, cold, loading))
     values["jobs"] = JobsView((PULL,))
     values["keys"] = KEYS
     values |= sections(NOW_MS)

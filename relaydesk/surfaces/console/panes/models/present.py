@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from relaydesk.config.kinds import show_duration
 from relaydesk.core.pool.fit import FitReport
 from relaydesk.core.view.amounts import duration, mib, plural, size
+from relaydesk.core.view.network import NetworkView
 from relaydesk.core.view.sections import FaultView, JobsView, ModelsView, ModelView
-from relaydesk.surfaces.console.panes.models import fit, jobs
+from relaydesk.surfaces.console.panes.models import fit, jobs, offers
 from relaydesk.surfaces.console.panes.prose import NOTHING, fact, fault_lines, marked, path_fact, sentence
 from relaydesk.surfaces.console.pieces import MARKS
 from relaydesk.surfaces.console.states import Notice
@@ -16,11 +18,13 @@ from relaydesk.surfaces.console.widgets.columns import Column
 from relaydesk.surfaces.console.widgets.rows import BLANK, Cell, Row
 from relaydesk.surfaces.console.widgets.spans import Line, Span
 
-COLUMNS: Final = (
-    Column("name", "MODEL", width=20, fill=2, min_width=12),
+_NAME: Final = Column("name", "MODEL", width=20, fill=2, min_width=12)
+_SIZE: Final = (
     Column("state", "STATE", width=13),
     Column("need", "NEED", width=8, align="right", priority=1, descending=True),
     Column("ctx", "CTX", width=6, align="right", priority=3, descending=True),
+)
+_USE: Final = (
     Column("slots", "SLOTS", width=5, align="right", priority=5, descending=True),
     Column("running", "RUN", width=4, align="right", priority=2, descending=True),
     Column("waiting", "WAIT", width=4, align="right", priority=2, descending=True),
@@ -28,6 +32,9 @@ COLUMNS: Final = (
     Column("kept", "KEPT", width=8, priority=7),
     Column("source", "SOURCE", width=18, fill=1, min_width=12, priority=8),
 )
+COLUMNS: Final = (_NAME, *_SIZE, *_USE)
+# Where the network plays a part; names of others are longer.
+WITH_NETWORK: Final = (replace(_NAME, min_width=18), *_SIZE, *offers.COLUMNS, *_USE)
 TONES: Final = {"warm": "ok", "loading": "info", "cold": "dim", "unavailable": "error"}
 FIRST: Final = "smollm2"
 
@@ -46,9 +53,16 @@ def empty(running: JobsView | None, pull_key: str) -> Notice:
     return Notice("No model is registered yet.", pull_key)
 
 
-def rows(models: ModelsView) -> tuple[Row, ...]:
-    """Every model, as the node orders them."""
-    return tuple(_row(model) for model in models.models)
+def networked(models: ModelsView, network: NetworkView | None) -> bool:
+    """Whether the network plays a part: it is on, or a model is to be offered to it."""
+    return (network is not None and network.on) or any(model.offer for model in models.models)
+
+
+def rows(models: ModelsView, network: NetworkView | None = None, *, apart: bool = True) -> tuple[Row, ...]:
+    """Every model, as the node orders them; below them those of others, ``apart`` under a head."""
+    with_network = networked(models, network)
+    own = tuple(_row(model, with_network=with_network) for model in models.models)
+    return (*own, *offers.rows(network, len(COLUMNS), apart=apart))
 
 
 def find(models: ModelsView | None, name: str) -> ModelView | None:
@@ -56,7 +70,7 @@ def find(models: ModelsView | None, name: str) -> ModelView | None:
     return next((model for model in models.models if model.name == name), None) if models else None
 
 
-def _row(model: ModelView) -> Row:
+def _row(model: ModelView, *, with_network: bool) -> Row:
     tone = TONES[model.state]
     return Row(
         model.name,
@@ -65,6 +79,7 @@ def _row(model: ModelView) -> Row:
             Cell(f"{MARKS[tone]} {state_word(model)}", tone, model.state),
             Cell(mib(model.need_mib), "", model.need_mib) if model.need_mib else BLANK,
             Cell(str(model.context_length), "", model.context_length) if model.context_length else BLANK,
+            *(offers.own_cells(model) if with_network else ()),
             Cell(str(model.slots), "dim", model.slots),
             _count(model.in_flight, "strong"),
             _count(model.queued, "warn"),
@@ -122,12 +137,18 @@ def why(model: ModelView, width: int) -> tuple[Line, ...]:
         return marked("error", f"{named}{sentence(reason)} Enter says what would help.", width)
     if model.state == "warm":
         busy = f"{model.in_flight} of {plural(model.slots, 'slot')} in use"
-        return marked("ok", f"{model.name} is loaded, {busy}.", width)
+        return (*marked("ok", f"{model.name} is loaded, {busy}.", width), *_not_offered(model, width))
     if model.fit_reason:
         return marked("dim", f"{model.name}: {sentence(model.fit_reason)}", width)
     if model.state == "loading":
         return marked("info", f"{model.name} is being loaded.", width)
     return marked("dim", f"{model.name} is loaded by the first request for it, or by l.", width)
+
+
+def _not_offered(model: ModelView, width: int) -> tuple[Line, ...]:
+    """Why a loaded model that is to be offered is not."""
+    said = f"Not offered to the network: {sentence(model.unoffered)}"
+    return marked("warn", said, width) if model.unoffered else ()
 
 
 def detail(
@@ -151,6 +172,8 @@ def detail(
         lines += [*marked("dim", "It runs on another server and needs no memory here.", width), NOTHING]
     elif report is None:
         lines += [*marked("info", "What it needs is being worked out.", width), NOTHING]
+    if model.offer:
+        lines += [*offers.lines(model, width), NOTHING]
     for label, text in _facts(model):
         lines += fact(label, text, width)
     return (*lines, *path_fact("from", model.source, width))

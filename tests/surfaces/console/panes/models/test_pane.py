@@ -22,7 +22,7 @@ from relaydesk.core.commands import (
 from relaydesk.core.errors import Fault
 from relaydesk.core.pool.model import ModelSpec
 from relaydesk.core.view.sections import JobsView, MemoryView, ModelsView, ModelView
-from relaydesk.surfaces.console.ask import Confirm
+from relaydesk.surfaces.console.ask import Confirm, Prompt
 from tests.surfaces.console.panes.scenes import EMPTY, LOAD_FAILED, LONG, PULL, REPORTS, busy
 from tests.surfaces.console.stage import Desk, console, refreshed, screen_text, settled, until
 
@@ -245,3 +245,46 @@ async def test_no_model_says_what_to_press(desk: Desk) -> None:
         await pilot.press("l")
         assert "no model is selected" in await settled(app, pilot)
         assert "No model is registered yet." in screen_text(app)
+
+
+async def test_a_model_is_offered_at_a_price(desk: Desk) -> None:
+    _answer_fits(desk, [])
+    desk.values |= busy()
+    desk.answer(SetModel, Outcome(ok=True))
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", "down", "o")
+        await until(pilot, lambda: isinstance(app.screen, Prompt))
+        await pilot.press("tab", "ctrl+u", *"0.1", "tab", "ctrl+u", *"x", "enter")
+        await until(pilot, lambda: "written: a price must be" in screen_text(app))
+        await pilot.press("tab", "tab", "ctrl+u", *"0.4")
+        text = " ".join((await settled(app, pilot)).split())
+        assert "relaydesk model set qwen3-32b offer=yes input-price=0.1 output-price=0.4" in text
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(desk.sent))
+        changes = {"offer": True, "input_rate": 100_000, "output_rate": 400_000}
+        assert desk.sent == [SetModel(name="qwen3-32b", changes=changes)]
+        await until(pilot, lambda: "network: offered, 0.1 USD read" in screen_text(app))
+
+
+async def test_models_of_others_are_shown_and_left_alone(desk: Desk) -> None:
+    asked: list[str] = []
+    _answer_fits(desk, asked)
+    desk.values |= busy()
+    async with console(desk) as (app, pilot):
+        await pilot.press("2", *["down"] * 4)
+        await pilot.press("l")
+        assert "no model is selected" in await settled(app, pilot)
+        await pilot.press("escape", "down", "x")
+        text = await settled(app, pilot)
+        assert "it is a model of others" in text
+        assert "net/gemma-3-27b-it: it can be asked now, through any of 12 relays." in text
+        await pilot.press("escape", "enter")
+        assert "Clients ask for it as net/gemma-3-27b-it" in await settled(app, pilot)
+        assert asked == []
+        # Sorted there is one list, without a head.
+        await pilot.press("escape", "s")
+        assert "── of others" not in await settled(app, pilot)
+        # What others offer is there for a node without a model of its own.
+        desk.set(models=EMPTY["models"])
+        await refreshed(app, pilot)
+        assert "net/qwen3-4b" in await settled(app, pilot)

@@ -1,0 +1,1 @@
+"""The ledger: credit here and elsewhere, tickets, earnings."""
