@@ -21,6 +21,7 @@ from relaydesk.core.relay.exchange.demand import Demand
 from relaydesk.core.relay.exchange.nobody import Kind, Passed
 from relaydesk.core.relay.exchange.refused import move, reserve_fault
 from relaydesk.core.relay.exchange.ticket_check import Terms, ticket_fault
+from relaydesk.core.relay.price.charge import leg
 from relaydesk.core.relay.records.canonical import RecordError, b64
 from relaydesk.core.relay.records.details import DETAILS_LIMIT, Details
 from relaydesk.core.relay.records.reserve import MEDIA_TYPE, ReserveRequest, encode_reserve, reserve_bytes
@@ -30,7 +31,7 @@ from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.schedule import INNER_ATTEMPTS
 from relaydesk.core.relay.sealed.envelope import SealedError, open_envelope, read_envelope, seal_envelope
 from relaydesk.core.relay.sealed.response_key import key_is_committed, unwrap_key
-from relaydesk.core.relay.target.candidate import Candidate
+from relaydesk.core.relay.target.candidate import Candidate, Capacity
 from relaydesk.core.relay.target.constraints import Constraints
 from relaydesk.core.relay.version import TIGHT_BOUND, at_least
 from relaydesk.engine.ledger.purse import Extras, Purse
@@ -48,6 +49,8 @@ RESERVE_PATH: Final = "/v1/zs/reserve"
 RESPONSE_LIMIT: Final = 256 * 1024
 # Nobody's clock is further off; a stamp of another day would only let a caught reserve be kept for then.
 _MOST_SKEW_S: Final = 86_400
+# How long a target's word on our credit is believed to be the last one.
+_TOLD_MS: Final = 600_000
 
 
 class PassedOver(Exception):
@@ -128,6 +131,8 @@ class Reserver:
             ledger = bool(details.relaydesk_ledger)
             extras = await self._purse.extras(ref) if ledger else None
             asked = self._request(candidate, demand, constraints, details, payer, attempt, extras)
+            if extras is not None and not extras.fields:
+                self._afford(ref, candidate.capacity(demand.model), asked)
             answered = await self._send(ref, details, asked, end)
             async with answered:
                 body = await _read(ref, answered)
@@ -216,6 +221,18 @@ class Reserver:
         signature = b64(payer.sign(reserve_bytes(stamped, candidate.ref)))
         return msgspec.structs.replace(stamped, payer_sig=signature)
 
+    def _afford(self, ref: NodeRef, told: Capacity, asked: ReserveRequest) -> None:
+        """Pass over a target where our credit was too little lately, whatever comes of what is held there.
+
+        A ticket that is not paid would keep a place from others until it ends.
+        """
+        account = next((each for each in self._purse.view() if (each.operator, each.node) == ref), None)
+        if account is None or self._clock.wall_ms() - account.told_at_ms > _TOLD_MS or not account.told_at_ms:
+            return
+        price = leg(asked.input_count, told.input_rate) + leg(asked.max_output_count, told.output_rate)
+        if account.balance + account.held < price:
+            raise _no_credit(ref, price)
+
     async def _send(self, ref: NodeRef, details: Details, asked: ReserveRequest, end: float) -> Answered:
         try:
             body = seal_envelope(self._age, encode_reserve(asked), details.ephemeral_age_pubkey or "")
@@ -264,9 +281,7 @@ class Reserver:
         if not key_is_committed(key, ticket.commit_k):
             raise _inconsistent(ref, "its ticket commits to another response key")
         if ledger and response.ledger and read_note(response.ledger).balance < ticket.max_price:
-            hint = f"redeem a voucher of operator {ref.operator} (`relaydesk ledger redeem`)"
-            missing = f"the request may cost {ticket.max_price} microUSDC, and our credit there is less"
-            raise PassedOver(ref, "refused", Fault("credit_missing", f"node {ref}: {missing}", hint))
+            raise _no_credit(ref, ticket.max_price)
         rtt_ms = float(answered.hops[-1].duration_ms)
         return Reservation(ref, ticket, terms.public, ledger, answered.relay, rtt_ms, key, reply)
 
@@ -334,6 +349,12 @@ def _no_key(ref: NodeRef) -> PassedOver:
     said = f"node {ref} has no key that may be sealed to"
     fault = Fault("no_ephemeral_capacity", said, "see `relaydesk relays`", retry_after=30)
     return PassedOver(ref, "no_key", fault)
+
+
+def _no_credit(ref: NodeRef, price: int) -> PassedOver:
+    said = f"the request may cost {price} microUSDC, and our credit at node {ref} is less"
+    hint = f"redeem a voucher of operator {ref.operator} (`relaydesk ledger redeem`)"
+    return PassedOver(ref, "refused", Fault("credit_missing", said, hint))
 
 
 def _inconsistent(ref: NodeRef, why: str) -> PassedOver:

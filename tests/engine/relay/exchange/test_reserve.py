@@ -313,8 +313,14 @@ async def test_our_credit_there_is_looked_at_before_paying(tmp_path: Path) -> No
         assert "voucher of operator 7" in error.fault.hint
         (account,) = await rig.purse.accounts()
         assert (account.ref, account.balance) == (rig.ref(target), 10)
-        target.lies.reserve_response = put(relaydesk_ledger={"balance": 10_000, "held": 0})
+        # From then on nothing is reserved that could not be paid, and what could be still is.
+        await ends(rig, "credit_missing")
+        assert [each.path for each in target.seen] == ["/v1/zs/reserve"]
         target.seen.clear()
+        await ends(rig, "credit_missing", body=rig.body(max_tokens=1, messages=[]))
+        assert [each.path for each in target.seen] == []
+        target.lies.reserve_response = put(relaydesk_ledger={"balance": 10_000, "held": 0})
+        await rig.purse.add_voucher("rdv1.7.1." + "a" * 32)
         assert await rig.stream()
 
 
