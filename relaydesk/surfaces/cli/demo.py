@@ -64,8 +64,7 @@ def demo(config: Path | None, once: bool, as_json: bool, tokens: int, record: Bi
         "mesh": {"ok": None, "reason": "not built in this version"},
     }
     step = "hub"
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    _leave_in_peace()
     try:
         with Demo(say, write, memory_mb=memory_mb, log_level=level) as run:
             if record is not None:
@@ -77,6 +76,8 @@ def demo(config: Path | None, once: bool, as_json: bool, tokens: int, record: Bi
                 say("opening the console on the client's node; q leaves it and ends the demo")
                 with run.guests():
                     code = attach(run.socket, config)
+                    # The console had handlers of its own.
+                    _leave_in_peace()
                 if code:
                     return code
     except (DemoFailedError, FaultError, OSError, http.client.HTTPException) as error:
@@ -96,9 +97,14 @@ def _worked(report: dict[str, Any]) -> bool:
     return all(part["ok"] is not False for part in report.values())
 
 
-def _leave(number: int, _frame: object) -> None:
-    """A signal that would end the program at once ends it as Ctrl-C does: nothing stays behind."""
-    sys.exit(128 + number)
+def _leave_in_peace() -> None:
+    """Signals that would end the program at once end it as Ctrl-C does: nothing stays behind."""
+
+    def leave(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
 
 
 def next_steps() -> list[str]:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -43,16 +43,17 @@ class Demo:
         self._log_level = log_level
         self._say = say
         self._write = write
-        self._dir = Path(tempfile.mkdtemp(prefix="relaydesk-demo-"))
         self._planted = Planted(f"planted{secrets.token_hex(8)}")
-        self._network = Network(self._dir, self._settings)
         self._exchange: Exchange | None = None
         self._recording: Recording | None = None
-        self.socket = self._dir / "control.sock"
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         try:
-            self._network.__enter__()
+            folder = Path(tempfile.mkdtemp(prefix="relaydesk-demo-"))
+            self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            self._network = Network(folder, self._settings)
+            self._stack.enter_context(self._network)
             self._client = self._network.open("client")
         except BaseException:
             self.__exit__(None, None, None)
@@ -63,10 +64,14 @@ class Demo:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         with _undisturbed():
-            self._network.__exit__(None, None, None)
+            self._stack.close()
             if self._recording is not None:
                 self._recording.__exit__(None, None, None)
-            shutil.rmtree(self._dir, ignore_errors=True)
+
+    @property
+    def socket(self) -> Path:
+        """The client's control socket."""
+        return self._client.socket
 
     def hub(self, question: str, tokens: int) -> dict[str, Any]:
         """Fetch the model, chat once over TLS with the hub's CA and key, and say what was seen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -20,6 +21,7 @@ RATES: Final = {"input_rate": 100_000, "output_rate": 400_000}
 # microUSDC: what the voucher brings, and what the key may spend in a day.
 CREDIT: Final = 1_000_000
 KEY: Final = "guest"
+_WIDE: Final = 80
 _SECOND: Final = ("And a shorter one?", 4)
 _SUMS: Final = ("issued", "balance", "held", "earned", "fees")
 
@@ -72,7 +74,7 @@ class Exchange:
         assert self.asker is not None
         plant(self._network, self._planted)
         before = self._sums()
-        self._say(f"asking {self.model} through a relay:\n{QUESTION}\n")
+        self._say(f"asking {self.model} through a relay:\n{textwrap.fill(QUESTION, _WIDE)}\n")
         chat = self.asker.chat(self.model, QUESTION, tokens, write)
         held = self._sums()
         second = self.asker.chat(self.model, _SECOND[0], _SECOND[1], lambda _piece: None)
@@ -145,8 +147,8 @@ class Exchange:
         )
         self._say(f"books of {target}: " + ", ".join(f"{after[name]} {name}" for name in _SUMS))
         self._say(
-            f"the sentence, the payer and the client's address were looked for in {len(leaks['searched'])} "
-            f"places: found {leaks['found']}"
+            f"the sentence, the payer and the client's address: found {leaks['found']} times in "
+            f"{len(leaks['searched'])} places"
         )
 
 

@@ -58,9 +58,9 @@ def spellings(text: str) -> tuple[bytes, ...]:
     raw = text.encode()
     found = [raw, raw.hex().encode()]
     for shift in range(3):
-        whole = base64.b64encode(bytes(shift) + raw)
-        # The first and the last characters also depend on what stands beside it.
-        found.append(whole[(0, 2, 3)[shift] : len(whole) - 4])
+        # Of its characters, six bits each, those that do not depend on what stands beside it.
+        first, end = -(-8 * shift // 6), 8 * (shift + len(raw)) // 6
+        found.append(base64.b64encode(bytes(shift) + raw)[first:end])
     return tuple(found)
 
 

@@ -29,8 +29,9 @@ from relaydesk.surfaces.demo.tap import Tap, Taps
 
 NAMES: Final = ("keeper", "relay", "target", "client")
 # Where the n-th operator is reached, and where it connects from; Linux has all of 127.0.0.0/8 on loopback.
-LISTENS: Final = "127.83.84.{}"
-CONNECTS: Final = "127.83.85.{}"
+# They differ before their ends, which base64 blurs.
+LISTENS: Final = "127.84.{}.9"
+CONNECTS: Final = "127.83.{}.9"
 ONLY: Final = "127.0.0.1"
 READY_S: Final = 40.0
 _LOOK_S: Final = 0.1

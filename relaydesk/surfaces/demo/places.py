@@ -18,7 +18,7 @@ from relaydesk.surfaces.demo.leaks import Place, files, memory
 from relaydesk.surfaces.demo.network import CONNECTS, Network, Operator
 
 # An address that none of the operators has.
-STRANGER: Final = CONNECTS.format(99)
+STRANGER: Final = CONNECTS.format(255)
 # Who passes on what others ask: everybody but who asks and who answers.
 _RELAYS: Final = ("keeper", "relay")
 _TIMEOUT_S: Final = 10.0

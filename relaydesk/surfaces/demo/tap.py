@@ -32,7 +32,8 @@ class Tap:
     def __init__(self, name: str, host: str, loop: asyncio.AbstractEventLoop) -> None:
         self.name = name
         self.socket = socket.create_server((host, 0))
-        self.url = "http://{}:{}".format(*self.socket.getsockname()[:2])
+        self.address: tuple[str, int] = self.socket.getsockname()[:2]
+        self.url = "http://{}:{}".format(*self.address)
         self._loop = loop
         self._upstream: asyncio.Future[tuple[str, int]] = loop.create_future()
         self._kept: list[Conversation] | None = []
@@ -62,11 +63,16 @@ class Tap:
                 self._pass(back, writer, kept.outward if kept else None),
             )
         except OSError:
-            pass  # one side broke off: the other sees it break off
-        finally:
+            # One side broke off: the other sees it break off too.
             for each in (writer, out):
                 if each is not None:
                     each.transport.abort()
+        except asyncio.CancelledError:
+            pass  # all taps are closing; asyncio's servers take it for a failure
+        finally:
+            for each in (writer, out):
+                if each is not None:
+                    each.close()
 
     def _keep(self, source: str) -> Conversation | None:
         """A conversation to keep what a connection carries in, None where nothing is kept."""

@@ -42,9 +42,10 @@ async def test_guests_ask_again_and_again(hub: ScriptedHub) -> None:
 
 async def test_a_guest_asks_for_one_model_after_the_other(hub: ScriptedHub) -> None:
     hub.starter.reply = lambda _: answer("Yes.")
+    await hub.add("other")
     client = Client(hub.url, None, KEY)
-    async with visited(Guests((client, "tiny"), (client, "nothing"), count=1, pause_s=0.01)):
-        await hub.until(lambda: {view.model for view in hub.journal.view().recent} >= {"tiny", "nothing"})
+    async with visited(Guests((client, "tiny"), (client, "other"), count=1, pause_s=0.01)):
+        await hub.until(lambda: {view.model for view in hub.journal.view().recent} >= {"tiny", "other"})
     await hub.idle()
 
 
