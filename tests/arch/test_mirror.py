@@ -52,6 +52,8 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/surfaces/cli/operators/group.py": "tests/surfaces/cli/operators/test_operators.py",
     "relaydesk/surfaces/cli/operators/keys.py": "tests/surfaces/cli/operators/test_operators.py",
     "relaydesk/surfaces/cli/operators/listing.py": "tests/surfaces/cli/operators/test_operators.py",
+    "relaydesk/engine/relay/exchange/passed_over.py": "tests/engine/relay/exchange/test_reserve.py",
+    "relaydesk/engine/relay/exchange/sealing_peer.py": "tests/engine/relay/exchange/test_reserve.py",
     "relaydesk/engine/relay/exchange/request.py": "tests/engine/relay/exchange/test_exchange.py",
     "relaydesk/engine/relay/parts.py": "tests/engine/relay/test_service.py",
     "relaydesk/surfaces/network/details.py": "tests/surfaces/network/test_listener.py",

@@ -30,8 +30,9 @@ from relaydesk.engine.relay.exchange.bill import Bill
 from relaydesk.engine.relay.exchange.engine import NetworkEngine
 from relaydesk.engine.relay.exchange.market import Market
 from relaydesk.engine.relay.exchange.paid_ask import PaidAsk, Sleep
+from relaydesk.engine.relay.exchange.passed_over import PassedOver
 from relaydesk.engine.relay.exchange.request import NetworkRequest, Paid
-from relaydesk.engine.relay.exchange.reserve import PassedOver, Reservation, Reserver
+from relaydesk.engine.relay.exchange.reserve import Reservation, Reserver
 from relaydesk.engine.relay.exchange.stream import ON_LOOP, TAIL_S, SealedStream
 from relaydesk.engine.relay.exchange.timings import Timings
 from relaydesk.engine.relay.exchange.whole import read_whole

@@ -18,12 +18,11 @@ from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.bound.reserve_count import reserve_input_count, tool_growth
 from relaydesk.core.relay.catalogue import MOST_ERROR_BYTES, ErrorReport, read_error
 from relaydesk.core.relay.exchange.demand import Demand
-from relaydesk.core.relay.exchange.nobody import Kind, Passed
 from relaydesk.core.relay.exchange.refused import move, reserve_fault
 from relaydesk.core.relay.exchange.ticket_check import Terms, ticket_fault
 from relaydesk.core.relay.price.charge import leg
 from relaydesk.core.relay.records.canonical import RecordError, b64
-from relaydesk.core.relay.records.details import DETAILS_LIMIT, Details
+from relaydesk.core.relay.records.details import Details
 from relaydesk.core.relay.records.reserve import MEDIA_TYPE, ReserveRequest, encode_reserve, reserve_bytes
 from relaydesk.core.relay.records.reserve_response import ReserveResponse, decode_response
 from relaydesk.core.relay.records.ticket import Ticket
@@ -39,9 +38,9 @@ from relaydesk.engine.relay.answered import Answered, NotReachedError
 from relaydesk.engine.relay.ask import Ask
 from relaydesk.engine.relay.asker import Asker
 from relaydesk.engine.relay.exchange.market import Market
+from relaydesk.engine.relay.exchange.passed_over import PassedOver, inconsistent, no_credit, not_reached
+from relaydesk.engine.relay.exchange.sealing_peer import sealing_peer
 from relaydesk.engine.relay.outbound import UnreachableError
-from relaydesk.engine.relay.peers import Peer
-from relaydesk.engine.relay.probe import HEAD_S, PATH
 from relaydesk.engine.relay.send import BODY_S
 
 RESERVE_PATH: Final = "/v1/zs/reserve"
@@ -51,14 +50,6 @@ RESPONSE_LIMIT: Final = 256 * 1024
 _MOST_SKEW_S: Final = 86_400
 # How long a target's word on our credit is believed to be the last one.
 _TOLD_MS: Final = 600_000
-
-
-class PassedOver(Exception):
-    """A target does not get the request; ``passed`` says why."""
-
-    def __init__(self, ref: NodeRef, kind: Kind, fault: Fault) -> None:
-        super().__init__(fault.sentence)
-        self.passed = Passed(ref, kind, fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +116,7 @@ class Reserver:
         payer = await self._purse.key(ref.operator)
         attempt = _Try(self._age.new_identity())
         while True:
-            peer = await self._peer(ref, end)
+            peer = await sealing_peer(self._asker, self._clock, ref, self._left(end))
             details = peer.verified.details if peer.verified is not None else None
             assert details is not None
             ledger = bool(details.relaydesk_ledger)
@@ -153,33 +144,6 @@ class Reserver:
             report = read_error(body)
             if not await self._again(ref, answered.code, report, attempt, end):
                 raise self._refused(ref, answered, report)
-
-    async def _peer(self, ref: NodeRef, end: float, *, anew: bool = False) -> Peer:
-        """The target with a key that may be sealed to; its details are fetched where they are too old."""
-        peer = self._asker.peers.get(ref)
-        held = peer.verified if peer is not None else None
-        if anew or held is None or not held.usable(self._clock.wall_ms()):
-            ask = Ask(
-                target=ref,
-                path=PATH,
-                method="GET",
-                purpose="probe",
-                accept="application/json",
-                head_s=HEAD_S,
-                check=self._asker.peers.check,
-                check_limit=DETAILS_LIMIT,
-            )
-            try:
-                await (await self._asker.send(ask, budget_s=self._left(end))).aclose()
-            except NotReachedError as error:
-                if not any(200 <= hop.status < 300 for hop in error.hops):
-                    raise _not_reached(ref, error) from None
-                raise _no_key(ref) from None
-            peer = self._asker.peers.get(ref)
-            held = peer.verified if peer is not None else None
-        if peer is None or held is None or not held.usable(self._clock.wall_ms()):
-            raise _no_key(ref)
-        return peer
 
     def _request(
         self,
@@ -231,13 +195,13 @@ class Reserver:
             return
         price = leg(asked.input_count, told.input_rate) + leg(asked.max_output_count, told.output_rate)
         if account.balance + account.held < price:
-            raise _no_credit(ref, price)
+            raise no_credit(ref, price)
 
     async def _send(self, ref: NodeRef, details: Details, asked: ReserveRequest, end: float) -> Answered:
         try:
             body = seal_envelope(self._age, encode_reserve(asked), details.ephemeral_age_pubkey or "")
         except ValueError:
-            raise _inconsistent(ref, "what it advertises is no key") from None
+            raise inconsistent(ref, "what it advertises is no key") from None
         ask = Ask(
             target=ref,
             path=RESERVE_PATH,
@@ -251,20 +215,20 @@ class Reserver:
         try:
             return await self._asker.send(ask, budget_s=self._left(end))
         except NotReachedError as error:
-            raise _not_reached(ref, error) from None
+            raise not_reached(ref, error) from None
 
     def _opened(self, ref: NodeRef, reply: AgeIdentity, body: bytes) -> ReserveResponse:
         try:
             return decode_response(open_envelope(reply, body, RESPONSE_LIMIT))
         except (SealedError, RecordError) as error:
-            raise _inconsistent(ref, f"its answer to the reserve does not hold ({error})") from None
+            raise inconsistent(ref, f"its answer to the reserve does not hold ({error})") from None
 
     async def _told(self, ref: NodeRef, response: ReserveResponse, sent: Extras | None) -> None:
         if sent is not None and response.ledger:
             try:
                 await self._purse.told(ref, read_note(response.ledger), sent)
             except LedgerRefusal:
-                raise _inconsistent(ref, "how the account stands there cannot be read") from None
+                raise inconsistent(ref, "how the account stands there cannot be read") from None
 
     def _taken(
         self, terms: Terms, response: ReserveResponse, reply: AgeIdentity, answered: Answered, *, ledger: bool
@@ -277,11 +241,11 @@ class Reserver:
         try:
             key = unwrap_key(reply, response.wrapped_response_key)
         except SealedError as error:
-            raise _inconsistent(ref, str(error)) from None
+            raise inconsistent(ref, str(error)) from None
         if not key_is_committed(key, ticket.commit_k):
-            raise _inconsistent(ref, "its ticket commits to another response key")
+            raise inconsistent(ref, "its ticket commits to another response key")
         if ledger and response.ledger and read_note(response.ledger).balance < ticket.max_price:
-            raise _no_credit(ref, ticket.max_price)
+            raise no_credit(ref, ticket.max_price)
         rtt_ms = float(answered.hops[-1].duration_ms)
         return Reservation(ref, ticket, terms.public, ledger, answered.relay, rtt_ms, key, reply)
 
@@ -296,7 +260,7 @@ class Reserver:
             attempt.issued_at = stamp
             return stamp is not None and abs(stamp - self._now_s()) <= _MOST_SKEW_S
         if step == "reseal":
-            await self._peer(ref, end, anew=True)
+            await sealing_peer(self._asker, self._clock, ref, self._left(end), anew=True)
         # What was sealed to a key that is gone, or known as used, must not be seen again.
         attempt.reply = self._age.new_identity()
         return True
@@ -338,24 +302,3 @@ def _carries(_: NodeRef, body: bytes) -> str:
     except SealedError as error:
         return str(error)
     return ""
-
-
-def _not_reached(ref: NodeRef, error: NotReachedError) -> PassedOver:
-    kind: Kind = "no_relay" if error.fault.code == "no_relay_available" else "unreachable"
-    return PassedOver(ref, kind, error.fault)
-
-
-def _no_key(ref: NodeRef) -> PassedOver:
-    said = f"node {ref} has no key that may be sealed to"
-    fault = Fault("no_ephemeral_capacity", said, "see `relaydesk relays`", retry_after=30)
-    return PassedOver(ref, "no_key", fault)
-
-
-def _no_credit(ref: NodeRef, price: int) -> PassedOver:
-    said = f"the request may cost {price} microUSDC, and our credit at node {ref} is less"
-    hint = f"redeem a voucher of operator {ref.operator} (`relaydesk ledger redeem`)"
-    return PassedOver(ref, "refused", Fault("credit_missing", said, hint))
-
-
-def _inconsistent(ref: NodeRef, why: str) -> PassedOver:
-    return PassedOver(ref, "refused", Fault("operator_inconsistent_response", f"node {ref}: {why}"))
