@@ -312,6 +312,7 @@ class Node:
         if self.journal.in_flight:
             _log.warning("ending %s with an error", _requests(self.journal.in_flight))
             self.pool.refuse_all(_STOPPING)
+            self.gateway.refuse_away(_STOPPING)
             await self.pool.close()
             await asyncio.wait([empty], timeout=_LAST_WORDS_S)
         await cancel_and_wait(empty)

@@ -6,10 +6,11 @@ came of it is booked when its exchange has ended, whichever way.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeVar
 
 from relaydesk.core.access.credit import Hold
 from relaydesk.core.errors import Fault, PeerError, as_peer_error
@@ -21,6 +22,8 @@ from relaydesk.engine.gateway.journal import RequestRecord, Ticket
 from relaydesk.engine.infer.engine import Engine, EngineReply, EngineStream
 from relaydesk.engine.pool.slot_queue import SlotQueue
 from relaydesk.engine.relay.exchange.request import NetworkRequest, Paid
+
+T = TypeVar("T")
 
 _ELSEWHERE: Final = "a model of the relay network answers conversations only"
 
@@ -65,7 +68,7 @@ class Bill:
 
 
 class NetworkEngine:
-    """`Engine` that makes an exchange of each request."""
+    """`Engine` that makes an exchange of each request. `end` breaks off those that run, with a reason."""
 
     def __init__(
         self, network: Network, model: str, hints: bytes, credits: Credits, key: str, record: RequestRecord
@@ -76,6 +79,30 @@ class NetworkEngine:
         self._credits = credits
         self._key = key
         self._record = record
+        self._scopes: set[asyncio.Timeout] = set()
+        self._ended: Fault | None = None
+
+    def end(self, fault: Fault) -> None:
+        """The node stops: what runs ends with ``fault``, and so does whatever is asked from now on."""
+        self._ended = fault
+        for scope in self._scopes:
+            scope.reschedule(0)
+
+    async def running(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What ``work`` brings. Raises `FaultError`, with its next step, and why all was ended."""
+        try:
+            async with asyncio.timeout(None if self._ended is None else 0) as scope:
+                self._scopes.add(scope)
+                try:
+                    return await work()
+                finally:
+                    self._scopes.discard(scope)
+        except PeerError as error:
+            raise as_peer_error(with_step(error.fault)) from error
+        except TimeoutError:
+            if self._ended is None:
+                raise
+            raise as_peer_error(self._ended) from None
 
     async def stream(self, path: str, body: bytes, *, ends_with_done: bool = True) -> EngineStream:
         bill = Bill(self._credits, self._key, self._record)
@@ -88,10 +115,8 @@ class NetworkEngine:
             on_paid=bill.paid,
             hold=bill.hold,
         )
-        try:
-            return _Stream(await self._network.engine(request).stream(path, body))
-        except PeerError as error:
-            raise as_peer_error(with_step(error.fault)) from error
+        asked = self._network.engine(request)
+        return _Stream(self, await self.running(lambda: asked.stream(path, body)))
 
     async def json(self, method: str, path: str, body: bytes | None = None) -> EngineReply:
         raise PeerError("unsupported", _ELSEWHERE)
@@ -121,17 +146,22 @@ class NetworkLease:
 
 @asynccontextmanager
 async def network_lease(
-    engine: NetworkEngine, model: str, choices: int, record: RequestRecord
+    engine: NetworkEngine, model: str, choices: int, record: RequestRecord, held: set[NetworkEngine]
 ) -> AsyncIterator[NetworkLease]:
-    """Hold the model for one request; there is nothing to load."""
+    """Hold the model for one request; there is nothing to load. ``held`` has the engine meanwhile."""
     record.loaded()
-    yield NetworkLease(engine, model, choices)
+    held.add(engine)
+    try:
+        yield NetworkLease(engine, model, choices)
+    finally:
+        held.discard(engine)
 
 
 class _Stream:
     """An exchange's answer; what goes wrong in it is said with the next step."""
 
-    def __init__(self, stream: EngineStream) -> None:
+    def __init__(self, engine: NetworkEngine, stream: EngineStream) -> None:
+        self._engine = engine
         self._stream = stream
 
     @property
@@ -153,10 +183,7 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        try:
-            return await anext(self._stream)
-        except PeerError as error:
-            raise as_peer_error(with_step(error.fault)) from error
+        return await self._engine.running(self._stream.__anext__)
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()

@@ -20,7 +20,7 @@ class NetworkRun(Run):
     """`Run` whose every choice is an exchange of its own, paid by itself.
 
     Read to the end: the receipt comes behind the last word. ``model`` is the network's id, ``most`` the
-    tokens that one choice may have at most.
+    tokens that one choice may have at most; ``held`` has its engine while it is asked.
     """
 
     reads_on = True
@@ -32,6 +32,7 @@ class NetworkRun(Run):
         pool: Pool,
         record: RequestRecord,
         engine: NetworkEngine,
+        held: set[NetworkEngine],
         *,
         model: str,
         most: int,
@@ -39,11 +40,12 @@ class NetworkRun(Run):
     ) -> None:
         super().__init__(books, output, pool, record, call_prefix=call_prefix, warm=True)
         self._engine = engine
+        self._held = held
         self._model = model
         self._most = most
 
     def _lease(self) -> AbstractAsyncContextManager[Held]:
-        return network_lease(self._engine, self._model, len(self._readers), self.record)
+        return network_lease(self._engine, self._model, len(self._readers), self.record, self._held)
 
     def _usage(self, tallies: list[Tally], *, cached: bool) -> Usage:
         """A target's count, as far as it can be: what was asked for bounds it."""

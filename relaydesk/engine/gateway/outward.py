@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from relaydesk.core.errors import PeerError
+from relaydesk.core.errors import Fault, PeerError
 from relaydesk.core.gateway.away import (
     NETWORK,
     PREFIX,
@@ -63,6 +63,12 @@ class Outward:
         self._network = network
         self._quotas = quotas
         self._pool = pool
+        self._held: set[NetworkEngine] = set()
+
+    def refuse_all(self, fault: Fault) -> None:
+        """The node stops: answers that are on their way end with ``fault``."""
+        for engine in tuple(self._held):
+            engine.end(fault)
 
     def wanted(self, requested: str | None, incoming: Incoming, known: Sequence[ModelName]) -> str | None:
         """The network's id of the model asked for, None where the request stays here. Raises `PeerError`."""
@@ -127,6 +133,7 @@ class Outward:
             self._pool,
             record,
             engine,
+            self._held,
             model=going.model,
             most=books.work.limit or going.most,
             call_prefix=f"call_{identity.token}",

@@ -57,6 +57,10 @@ class Gateway:
         self._accepting = accepting
         self._outward = Outward(network, quotas, pool)
 
+    def refuse_away(self, fault: Fault) -> None:
+        """The node stops: what the relay network still answers ends with ``fault``."""
+        self._outward.refuse_all(fault)
+
     def check_accepting(self) -> None:
         """Raises `PeerError` ``shutting_down`` while no new work is taken."""
         if not self._accepting():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from relaydesk.core.access.caller import DEFAULT_CALLER
@@ -9,6 +11,7 @@ from relaydesk.core.access.limits import KeyLimits
 from relaydesk.core.errors import Fault, PeerError
 from relaydesk.engine.gateway.journal import RequestRecord
 from relaydesk.engine.gateway.network_lease import NetworkEngine, network_lease
+from tests.support.scripted_engine import Script, piece
 from tests.support.scripted_hub import ScriptedHub
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -95,8 +98,6 @@ async def test_faults_have_a_next_step_before_and_in_the_answer(desk: Desk) -> N
     assert (caught.value.fault.hint, caught.value.fault.retry_after) == ("see `relaydesk relays`", 30)
     assert desk.standing == (0, 0)
     desk.network.fault = None
-    from tests.support.scripted_engine import Script
-
     desk.network.reply = lambda _: Script([PeerError("upstream_unreachable", "cut")])
     async with await desk.engine.stream(CHAT, b"{}") as stream:
         with pytest.raises(PeerError) as caught:
@@ -105,13 +106,44 @@ async def test_faults_have_a_next_step_before_and_in_the_answer(desk: Desk) -> N
 
 
 async def test_a_lease_loads_nothing_and_lets_every_choice_go(desk: Desk) -> None:
-    async with network_lease(desk.engine, "lab/tiny", 3, desk.record) as lease:
+    held: set[NetworkEngine] = set()
+    async with network_lease(desk.engine, "lab/tiny", 3, desk.record, held) as lease:
+        assert held == {desk.engine}
         assert desk.record.load_ms == 0
         assert (lease.alias, lease.extensions, lease.fault) == ("lab/tiny", False, None)
         async with lease.slots.slot("k") as one, lease.slots.slot("k") as two, lease.slots.slot("k") as three:
             assert len({one.number, two.number, three.number}) == 3
         fault = Fault("engine_failed", "m")
         assert await lease.why(fault) is fault
+    assert not held
     with pytest.raises(PeerError):
         await desk.engine.json("POST", "/v1/embeddings", b"{}")
     assert await desk.engine.health()
+
+
+async def test_a_node_that_stops_ends_what_runs_with_its_reason(desk: Desk) -> None:
+    never = asyncio.Event()
+    stopping = Fault("shutting_down", "the hub is stopping", retry_after=5)
+    desk.network.reply = lambda _: Script([piece("Hel"), never])
+    async with await desk.engine.stream(CHAT, b"{}") as stream:
+        await anext(stream)
+        asyncio.get_running_loop().call_later(0.01, desk.engine.end, stopping)
+        with pytest.raises(PeerError) as caught:
+            await anext(stream)
+        assert caught.value.fault == stopping
+    assert desk.standing == (1000, 0)
+    desk.network.reply = lambda _: Script(before=[never])
+    with pytest.raises(PeerError) as caught:
+        await desk.engine.stream(CHAT, b"{}")
+    assert caught.value.fault == stopping
+
+
+async def test_who_leaves_is_no_reason_of_the_nodes(desk: Desk) -> None:
+    desk.network.reply = lambda _: Script([asyncio.Event()])
+    stream = await desk.engine.stream(CHAT, b"{}")
+    reading = asyncio.ensure_future(stream.__anext__())
+    await asyncio.sleep(0.01)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    await stream.aclose()

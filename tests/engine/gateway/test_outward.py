@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from relaydesk.core.access.caller import DEFAULT_CALLER, Caller
 from relaydesk.core.access.key import KeySpec
-from relaydesk.core.errors import FaultError
+from relaydesk.core.errors import Fault, FaultError
 from relaydesk.core.gateway.anthropic.plan import count_work
 from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.gateway.completions.plan import completion_plan
@@ -21,6 +22,7 @@ from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.ollama.chat import chat_plan as ollama_chat
 from relaydesk.core.gateway.ollama.generate import generate_plan
 from relaydesk.engine.gateway.network_run import NetworkRun
+from tests.support.scripted_engine import Script, piece
 from tests.support.scripted_hub import ScriptedHub
 from tests.support.scripted_network import TINY, ScriptedNetwork
 
@@ -186,3 +188,18 @@ async def test_only_a_net_name_of_a_key_that_may_ever_goes_out(
     except FaultError:
         assert network.requests == []
     assert bool(network.requests) == (may and name in ("net/lab/tiny", "net/none"))
+
+
+async def test_a_node_that_stops_says_so_in_the_stream(hub: ScriptedHub, network: ScriptedNetwork) -> None:
+    network.reply = lambda _: Script([piece("Hel"), asyncio.Event()])
+    run = await hub.gateway.open(body(stream=True), chat_plan, incoming())
+    frames = run.frames()
+    while b"Hel" not in await anext(frames):
+        pass
+    asyncio.get_running_loop().call_later(
+        0.01, hub.gateway.refuse_away, Fault("shutting_down", "the hub is stopping")
+    )
+    with pytest.raises(FaultError) as caught:
+        await anext(frames)
+    assert caught.value.fault.code == "shutting_down"
+    assert hub.journal.in_flight == 0
