@@ -28,6 +28,8 @@ from relaydesk.surfaces.console.frame import Frame
 from relaydesk.surfaces.console.frame_actions import FrameActions
 from relaydesk.surfaces.console.looks import Looks
 from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.hopcheck.actions import HOPCHECK
+from relaydesk.surfaces.console.panes.hopcheck.screen import HopCheck
 from relaydesk.surfaces.console.registry import PANES, pane_spec
 from relaydesk.surfaces.console.sending import Sender
 from relaydesk.surfaces.console.session import Session
@@ -35,7 +37,8 @@ from relaydesk.surfaces.console.widgets.live_table import LiveTable
 
 _log: Final = logging.getLogger(__name__)
 _HERE: Final = Path(__file__).parent
-_STYLES: Final = tuple(_HERE / "panes" / spec.id / "pane.tcss" for spec in PANES)
+_FOLDERS: Final = (*(spec.id for spec in PANES), HOPCHECK)
+_STYLES: Final = tuple(_HERE / "panes" / name / "pane.tcss" for name in _FOLDERS)
 
 Severity = Literal["information", "warning", "error"]
 
@@ -125,7 +128,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
                 self.session.keymap.of(action),
                 self._label(action),
                 self.reason(action),
-                pane.weight(action) if pane is not None and action.where == self.current else action.footer,
+                pane.weight(action)
+                if pane is not None and action.where in (self.current, ANYWHERE)
+                else action.footer,
             )
             for action in active(self.current, pane is None or pane.HAS_LIST)
         )
@@ -160,6 +165,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
         action = BY_ID[action_id]
         reason = self.reason(action)
         if self.tiny and action.id != "app.quit":
+            return
+        if isinstance(self.screen, HopCheck) and self.screen.do(action):
             return
         if self.pane is not None and self.pane.settle(action):
             self._draw()
@@ -206,6 +213,10 @@ class ConsoleApp(App[None], inherit_bindings=False):
     def _on_view(self, view: NodeView, changed: frozenset[str]) -> None:
         if "jobs" in changed:
             self._sender.follow(view)
+        if "hopcheck" in changed:
+            self._frame_actions.follow(view)
+        for wizard in self._wizards():
+            wizard.take(view, self.feed.link)
         pane = self.pane
         if pane is not None and (changed & set(pane.spec.sections) or pane.state.kind != "ready"):
             pane.take(self._told(view), self.feed.link)
@@ -214,6 +225,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
     def _on_link(self, link: Link) -> None:
         if self.pane is not None:
             self.pane.take(self._told(self.feed.shown), link)
+        for wizard in self._wizards():
+            wizard.take(self.feed.shown, link)
         self._draw()
 
     def _tick(self) -> None:
@@ -224,6 +237,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
             if self.pane.view is not None and told.jobs != self.pane.view.jobs:
                 self.pane.take(told, self.feed.link)
             self.pane.tick(self.session.clock.wall_ms())
+        for wizard in self._wizards() if not self.feed.paused else ():
+            wizard.tick()
         self._draw()
 
     def _draw(self, size: Size | None = None) -> None:
@@ -241,6 +256,10 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def _told(self, view: NodeView) -> NodeView:
         return self._dismissed.without(view, self.session.clock.wall_ms())
+
+    def _wizards(self) -> tuple[HopCheck, ...]:
+        screens = self.screen_stack if self.is_running else ()
+        return tuple(each for each in screens if isinstance(each, HopCheck) and each.is_mounted)
 
     @property
     def tiny(self) -> bool:

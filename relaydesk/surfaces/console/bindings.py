@@ -8,6 +8,8 @@ from textual.binding import Binding
 
 from relaydesk.core.commands import Stop
 from relaydesk.surfaces.console.action import ANYWHERE, LIST, Action, key_name
+from relaydesk.surfaces.console.panes.hopcheck.actions import ACTIONS as HOP_CHECK
+from relaydesk.surfaces.console.panes.hopcheck.actions import HOPCHECK, OPEN
 from relaydesk.surfaces.console.registry import PANES
 
 _PANE_ACTIONS: Final = tuple(
@@ -38,6 +40,7 @@ FRAME: Final = (
     Action("view.faster", "plus", "View: faster", "faster", "show changes more often"),
     Action("view.slower", "minus", "View: slower", "slower", "show changes less often"),
     Action("view.retry", "g", "View: connect again", "again", "try to reach the node now"),
+    OPEN,
     Action("view.theme", "t", "View: theme", "theme", "next theme: dark, light, the terminal's own colours"),
     Action(
         "app.help", "question_mark", "Help", "help", "what this pane shows and which keys it has", footer=90
@@ -54,7 +57,7 @@ FRAME: Final = (
         command=Stop,
     ),
 )
-TABLE: Final = (*_PANE_ACTIONS, *FRAME, *(action for spec in PANES for action in spec.actions))
+TABLE: Final = (*_PANE_ACTIONS, *FRAME, *(action for spec in PANES for action in spec.actions), *HOP_CHECK)
 BY_ID: Final = {action.id: action for action in TABLE}
 # Moves that every list and text has; documented, not remapped.
 FIXED: Final = (
@@ -103,7 +106,8 @@ def keys_document() -> str:
 
 
 def _contexts() -> list[tuple[str, str]]:
-    return [(ANYWHERE, "Everywhere"), (LIST, "In a list"), *((spec.id, spec.title) for spec in PANES)]
+    panes = ((spec.id, spec.title) for spec in PANES)
+    return [(ANYWHERE, "Everywhere"), (LIST, "In a list"), *panes, (HOPCHECK, "Hop check")]
 
 
 def _row(action: Action) -> str:

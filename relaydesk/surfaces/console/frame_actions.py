@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from textual.command import CommandPalette
 
+from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.filter_bar import FilterBar
 from relaydesk.surfaces.console.help import Help
 from relaydesk.surfaces.console.leaving import ends_node, leave
 from relaydesk.surfaces.console.looks import Looks
 from relaydesk.surfaces.console.palette import Actions
+from relaydesk.surfaces.console.panes.hopcheck.memory import Memory
+from relaydesk.surfaces.console.panes.hopcheck.result import told
+from relaydesk.surfaces.console.panes.hopcheck.screen import HopCheck
 
 if TYPE_CHECKING:
     from relaydesk.surfaces.console.app import ConsoleApp
@@ -27,6 +31,7 @@ class FrameActions:
         self._looks = looks
         self._filter_bar = filter_bar
         self.asked = ""
+        self._hop_checks = Memory()
 
     def do_filter(self) -> None:
         """Type a filter."""
@@ -61,6 +66,20 @@ class FrameActions:
     def do_theme(self) -> None:
         """The next theme."""
         self._looks.next_theme()
+
+    def do_check(self) -> None:
+        """The wizard that finds who takes the marker away."""
+        self._app.push_screen(HopCheck(self._hop_checks))
+
+    def follow(self, view: NodeView) -> None:
+        """Say how a check has ended that was started here, where its wizard was closed meanwhile."""
+        check, memory = view.hopcheck.value, self._hop_checks
+        opened = any(isinstance(each, HopCheck) for each in self._app.screen_stack)
+        if opened or check is None or not memory.job:
+            return
+        news = memory.take(check, view.jobs.value, self._app.session.clock.wall_ms())
+        if news.what == "ended" and check.report is not None:
+            self._app.say(told(check.report), "information" if check.report.ok else "warning", 12)
 
     def do_help(self) -> None:
         """The pane's page."""

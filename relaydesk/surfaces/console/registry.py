@@ -44,7 +44,8 @@ class PaneSpec:
         return pane
 
 
-_ALL: Final = ("models", "workers", "requests", "health", "meta", "alerts", "jobs", "network", "relays")
+_NODE: Final = ("models", "workers", "requests", "health", "meta", "alerts", "jobs")
+_ALL: Final = (*_NODE, "network", "relays", "hopcheck")
 PANES: Final = (
     PaneSpec("overview", 1, "Overview", _ALL, "OverviewPane", OVERVIEW, "relaydesk status"),
     PaneSpec(

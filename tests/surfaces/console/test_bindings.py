@@ -14,6 +14,8 @@ from relaydesk.surfaces.console.action import ANYWHERE, LIST, Action, key_name
 from relaydesk.surfaces.console.bindings import TABLE, active, bindings_for, keys_document
 from relaydesk.surfaces.console.frame_actions import FrameActions
 from relaydesk.surfaces.console.keymap import RESERVED, clashes
+from relaydesk.surfaces.console.panes.hopcheck.actions import HOPCHECK
+from relaydesk.surfaces.console.panes.hopcheck.screen import HopCheck
 from relaydesk.surfaces.console.registry import PANES
 from tests.support.tree import SOURCE
 
@@ -47,7 +49,8 @@ def test_every_action_is_whole_and_carried_out(action: Action) -> None:
         assert action.cli or action.command is CancelJob
     elif action.area != "pane":
         panes = {spec.id: type(spec.make()) for spec in PANES}
-        owners = [FrameActions, *([panes[action.where]] if action.where in panes else panes.values())]
+        screens = {**panes, HOPCHECK: HopCheck}
+        owners = [FrameActions, *([screens[action.where]] if action.where in screens else panes.values())]
         assert any(hasattr(owner, action.method) for owner in owners), action.method
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual.app import ComposeResult
 
@@ -12,6 +12,7 @@ from relaydesk.surfaces.console.action import Action
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.hopcheck.actions import OPEN
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.models import jobs
 from relaydesk.surfaces.console.panes.models.present import FIRST
@@ -22,6 +23,10 @@ from relaydesk.surfaces.console.states import Notice
 
 if TYPE_CHECKING:
     from relaydesk.surfaces.console.app import ConsoleApp
+
+
+# Where there is a network, its check is worth a place in the footer.
+_CHECK: Final = 35
 
 
 class OverviewPane(Pane):
@@ -70,6 +75,11 @@ class OverviewPane(Pane):
         return ""
 
     def weight(self, action: Action) -> int:
+        if action.id == OPEN.id:
+            network = self.view.network.value if self.view is not None else None
+            return _CHECK if network is not None and network.on else 0
+        if action.where != self.spec.id:
+            return action.footer
         models = self.view.models.value if self.view is not None else None
         # A first model is pulled once.
         return 0 if models is None or models.models else action.footer

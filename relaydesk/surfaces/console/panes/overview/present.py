@@ -225,6 +225,9 @@ def network_lines(view: NodeView, width: int) -> tuple[Line, ...]:
         groups.append(Group((reached,), 80))
         if found["demoted"]:
             groups.append(Group((mark("warn", f"{found['demoted']} demoted"),), 60))
+    check = view.hopcheck.value
+    if check is not None and check.schedule.passing is False:
+        groups.append(Group((mark("error", "the edge fails its check: H"),), 85))
     groups.append(Group((Piece(f"{network.relaying.open}/{network.relaying.limit} circuits"),), 70))
     return (tuple(Span(piece.text, piece.tone) for piece in fit_groups(groups, width, gap="   ")),)
 

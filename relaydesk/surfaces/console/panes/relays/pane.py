@@ -24,6 +24,7 @@ from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
 from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.panes.hopcheck.actions import OPEN
 from relaydesk.surfaces.console.panes.hops.present import outcome as outcome_of
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.refs import short_ref
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 # Lines of the head by the least rows of a terminal.
 _HEAD: Final = ((32, 6), (24, 4), (0, 2))
+# The check's place in the footer: this is where an operator sees that the node is passed over.
+_CHECK: Final = 57
 _OPERATORS: Final = ("relays.trust", "relays.block", "relays.forget")
 _ASKS: Final = {
     "relays.trust": "Its nodes are used whatever directories say of it, until that is taken back.",
@@ -114,6 +117,9 @@ class RelaysPane(Pane):
         if limited:
             self.do_trouble()
         return limited
+
+    def weight(self, action: Action) -> int:
+        return _CHECK if action.id == OPEN.id else action.footer
 
     def reason(self, action: Action) -> str:
         relay = self._selected

@@ -1,0 +1,1 @@
+"""The wizard that finds what in front of the node takes its marker away."""
