@@ -26,7 +26,7 @@ from relaydesk.engine.jobs import Job
 
 
 class Board:
-    """``view`` is the section; what an operator asked for is told here, the scheduled check only by its end."""
+    """``view`` is the section. A check that was asked for is told as it goes, a scheduled one by its end."""
 
     def __init__(self, clock: Clock, bus: Bus) -> None:
         self._clock = clock

@@ -127,6 +127,11 @@ VERBS: Final = (
         "Credit of the relay network: balance, credit, redeem, statement, resolve.",
         _LEDGER,
     ),
+    Verb(
+        "check-hop",
+        f"{_CLI}.check_hop:check_hop",
+        "Find what in front of a node takes its marker away, and what to change.",
+    ),
     Verb("config", f"{_CLI}.config:config", "The settings: show, check.", _CONFIG),
     Verb("doctor", f"{_CLI}.doctor:doctor", "Check this machine and say what to do."),
     Verb(
