@@ -71,6 +71,8 @@ SHOTS: Final = (
     Shot("audit", ("6", "down"), 1.0),
     Shot("relays", ("7", *["down"] * 11), 1.0, network=True),
     Shot("hops", ("8", "down", "down"), 1.0, network=True),
+    Shot("ledger", ("9", "down", "down", "down", "down"), 1.0, network=True),
+    Shot("earnings", ("9", "v", "v", "v", "down", "down"), 1.0, network=True),
 )
 
 

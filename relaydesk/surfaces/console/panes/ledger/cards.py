@@ -36,7 +36,7 @@ def account(
     made += legend(parts, width, lambda value: amount(int(value)), ascii=ascii)
     made += [NOTHING, *_open_tickets(each, ledger, now_ms, width), NOTHING]
     made += fact("unit", UNIT, width, room=ROOM)
-    made += fact("book", f"{plural(each.rows, 'row')}, signed and chained", width, room=ROOM)
+    made += fact("book", f"{each.rows:,} rows, signed and chained", width, room=ROOM)
     return (*made, *fact("shell", f"relaydesk ledger statement {each.address}", width, "dim", room=ROOM))
 
 
@@ -47,7 +47,8 @@ def _open_tickets(each: AccountView, ledger: LedgerView, now_ms: int, width: int
     made: list[Line] = [(Span(plural(len(found), "open ticket"), "strong"),)]
     for one in found[:_TICKETS]:
         state = ticket_state(one)
-        tail = f"  {'held' if one.state == 'frozen' else left(one.deadline_at_ms, now_ms)}"
+        until_end = "held" if one.state == "frozen" else left(one.deadline_at_ms, now_ms)
+        tail = f"  {fit(until_end, 5, 'right')}"
         price = f"  {amount(one.max_price)}"
         room = max(1, width - 12 - cells(price) - cells(tail))
         made.append(

@@ -83,7 +83,7 @@ def tabs(ledger: LedgerView, current: str, width: int) -> tuple[Piece, ...]:
         made: list[Piece] = []
         for book in BOOKS:
             if sides and book.id in (BOOKS[0].id, _ELSEWHERE):
-                made.append(Piece(" elsewhere" if book.id == _ELSEWHERE else "here", "faint"))
+                made.append(Piece("  elsewhere " if book.id == _ELSEWHERE else "here ", "faint"))
             made.append(_tab(ledger, book, current, numbers=numbers))
         if sum(piece.width for piece in made) <= width:
             return tuple(made)

@@ -22,8 +22,8 @@ PREFIX: Final = "net/"
 # The row that parts our models from those of others; no model has such a name.
 HEAD: Final = "network:"
 COLUMNS: Final = (
-    Column("price", "USD IN/OUT", width=11, align="right", priority=2),
-    Column("offer", "NETWORK", width=10, priority=4),
+    Column("price", "USD IN/OUT", width=11, align="right", priority=3),
+    Column("offer", "NETWORK", width=10, priority=5),
 )
 NOTE: Final = "Prices are USD for 1M tokens, read and written. Strangers come after your own requests."
 _ANSWERS: Final = {"yes": True, "no": False}

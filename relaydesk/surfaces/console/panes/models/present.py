@@ -22,8 +22,8 @@ _NAME: Final = Column("name", "MODEL", width=20, fill=2, min_width=12)
 _SIZE: Final = (
     Column("state", "STATE", width=13),
     Column("need", "NEED", width=8, align="right", priority=1, descending=True),
-    Column("ctx", "CTX", width=6, align="right", priority=3, descending=True),
 )
+_CTX: Final = Column("ctx", "CTX", width=6, align="right", priority=3, descending=True)
 _USE: Final = (
     Column("slots", "SLOTS", width=5, align="right", priority=5, descending=True),
     Column("running", "RUN", width=4, align="right", priority=2, descending=True),
@@ -32,9 +32,15 @@ _USE: Final = (
     Column("kept", "KEPT", width=8, priority=7),
     Column("source", "SOURCE", width=18, fill=1, min_width=12, priority=8),
 )
-COLUMNS: Final = (_NAME, *_SIZE, *_USE)
-# Where the network plays a part; names of others are longer.
-WITH_NETWORK: Final = (replace(_NAME, min_width=18), *_SIZE, *offers.COLUMNS, *_USE)
+COLUMNS: Final = (_NAME, *_SIZE, _CTX, *_USE)
+# Where the network plays a part: names of others are longer, and prices tell more than contexts.
+WITH_NETWORK: Final = (
+    replace(_NAME, min_width=18),
+    *_SIZE,
+    replace(_CTX, priority=4),
+    *offers.COLUMNS,
+    *_USE,
+)
 TONES: Final = {"warm": "ok", "loading": "info", "cold": "dim", "unavailable": "error"}
 FIRST: Final = "smollm2"
 

@@ -25,7 +25,7 @@ def test_an_account_has_its_whole_address_and_its_open_tickets() -> None:
     assert lines[:2] == [address("eve"), "eve (night jobs)"]
     assert "2 open tickets" in lines
     (disputed,) = [line for line in lines if line.startswith("▲ disputed")]
-    assert disputed.endswith("61,440  held")
+    assert disputed.endswith("61,440   held")
     assert f"relaydesk ledger statement {address('eve')}" in " ".join(" ".join(lines).split())
     assert "○ No ticket of it is open." in _said("accounts", 3)
 
