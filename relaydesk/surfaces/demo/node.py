@@ -37,7 +37,9 @@ class Node:
         self.process: subprocess.Popen[str] | None = None
         config = folder / "relaydesk.toml"
         config.touch()
-        self._env = {name: value for name, value in os.environ.items() if not name.startswith("RELAY_")}
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("RELAY_")
+        }
         usual = {
             "STATE_DIR": str(self.state),
             "SOCKET": str(self.socket),
@@ -48,8 +50,8 @@ class Node:
             "CONFIG": str(config),
             "DRAIN_TIMEOUT": "2s",
         }
-        self._env |= {f"RELAY_{name}": text for name, text in {**usual, **settings}.items()}
-        self._env["XDG_RUNTIME_DIR"] = str(folder)
+        self.environment |= {f"RELAY_{name}": text for name, text in {**usual, **settings}.items()}
+        self.environment["XDG_RUNTIME_DIR"] = str(folder)
 
     def begin(self) -> None:
         """Start the process; it needs a moment until it can be asked."""
@@ -58,7 +60,7 @@ class Node:
                 [sys.executable, "-P", "-m", "relaydesk", "serve"],
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=self._env,
+                env=self.environment,
                 text=True,
                 start_new_session=True,
             )

@@ -59,7 +59,7 @@ def places(network: Network, planted: Planted, secrets: tuple[str, ...]) -> Iter
     for name in _RELAYS:
         relay = network[name]
         yield from _written(relay, planted.word, secrets)
-        yield Place(f"{name}: memory", partial(memory, relay.node.pid), planted.word, secrets)
+        yield Place(f"{name}: memory", partial(_memory, relay), planted.word, secrets)
     if network.distinct:
         client = (network["client"].source,)
         yield Place("target: sealed requests", lambda: _sealed(network), planted.address, client)
@@ -72,6 +72,10 @@ def _written(operator: Operator, planted: str, secrets: tuple[str, ...]) -> Iter
     node = operator.node
     yield Place(f"{operator.name}: files", lambda: files(node.folder, without=(node.log,)), planted, secrets)
     yield Place(f"{operator.name}: log", lambda: [node.log.read_bytes()], planted, secrets)
+
+
+def _memory(operator: Operator) -> Iterator[bytes]:
+    return memory(operator.node.pid)
 
 
 def _wire(network: Network) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 _PIECE: Final = 64 * 1024
 _CLOSE_S: Final = 5.0
+_TAKEN_S: Final = 0.02
 
 
 @dataclass(slots=True)
@@ -129,10 +130,12 @@ class Taps:
         await self._stop.wait()
         for server in self._servers:
             server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # A connection that was just taken becomes a task a moment later.
+        await asyncio.sleep(_TAKEN_S)
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def __enter__(self) -> Taps:
         self._thread.start()
