@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import struct
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -75,10 +76,15 @@ def public_of(seed: bytes) -> bytes:
     return bytes(bindings.crypto_sign_seed_keypair(seed)[0])
 
 
+@lru_cache(maxsize=64)
+def _secret_of(seed: bytes) -> bytes:
+    """The expanded secret key: made once for each of the few keys that a node signs with."""
+    return bytes(bindings.crypto_sign_seed_keypair(seed)[1])
+
+
 def sign(seed: bytes, canonical: bytes) -> bytes:
     """Ed25519 over the SHA-256 of ``canonical``: 64 bytes. ``seed`` has 32 bytes."""
-    _, secret = bindings.crypto_sign_seed_keypair(seed)
-    return bytes(bindings.crypto_sign(digest(canonical), secret)[:64])
+    return bytes(bindings.crypto_sign(digest(canonical), _secret_of(seed))[:64])
 
 
 def verify(public: bytes, canonical: bytes, signature: bytes) -> bool:
