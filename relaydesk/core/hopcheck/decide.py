@@ -15,14 +15,13 @@ from relaydesk.core.hopcheck.answers import details_of
 from relaydesk.core.hopcheck.effect import effect
 from relaydesk.core.hopcheck.faults import BLOCKING, blocked, faults_at
 from relaydesk.core.hopcheck.model import Exchange, Fault, Finding, Layer, Observation, Place, Report
-from relaydesk.core.hopcheck.product import recognise
+from relaydesk.core.hopcheck.product import NODE, PAGE, is_node, recognise
 from relaydesk.core.hopcheck.remedies.table import remedy_of
 from relaydesk.core.relay.version import PROTO_VERSION
 from relaydesk.core.view.hopcheck import Severity
 
 Observed = Mapping[str, Mapping[str, Observation]]
 
-NODE: Final = "relaydesk"
 _EXPLICIT: Final = frozenset({"localhost"})
 
 # In the order in which they are shown: what costs most comes first.
@@ -232,10 +231,13 @@ def _products(layers: Sequence[Layer], observed: Observed) -> dict[str, str]:
     found: dict[str, str] = {}
     inner: list[Exchange] = []
     for layer in layers:
-        exchanges = [answer for each in observed.get(layer.name, {}).values() for _, answer in each.exchanges]
-        if layer.kind in ("loopback", "lan"):
+        aspects = [each for seen in observed.get(layer.name, {}).values() for each in seen.exchanges]
+        exchanges = [answer for aspect, answer in aspects if aspect != PAGE]
+        # Whoever is first to read what nobody can parse answers it: that page is this layer's own.
+        pages = [answer for aspect, answer in aspects if aspect == PAGE]
+        if layer.kind in ("loopback", "lan") or any(is_node(page) for page in pages):
             found[layer.name] = NODE
-        elif product := recognise(exchanges, inner):
+        elif product := recognise(pages) or recognise(exchanges, inner):
             found[layer.name] = product
         inner = exchanges or inner
     return found

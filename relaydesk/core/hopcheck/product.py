@@ -20,6 +20,9 @@ CLOUDFLARE: Final = "Cloudflare"
 CLOUDFRONT: Final = "CloudFront"
 GATEWAY: Final = "API gateway"
 KONG: Final = "Kong"
+NODE: Final = "relaydesk"
+# The aspect of the exchange in which a request was sent that nobody can parse.
+PAGE: Final = "page"
 PRODUCTS: Final = (
     CLOUDFLARE, CLOUDFRONT, GATEWAY, KONG, VARNISH, CADDY, HAPROXY, APACHE, TRAEFIK, ENVOY, NGINX,
 )  # fmt: skip
@@ -83,6 +86,11 @@ def recognise(exchanges: Iterable[Exchange], further_in: Iterable[Exchange] = ()
         if any(_shows(sign, each, known, pages) for each in found):
             return sign.product
     return ""
+
+
+def is_node(page: Exchange) -> bool:
+    """Whether relaydesk itself answered what nobody can parse: then nothing stands before it."""
+    return page.value("Server") == NODE
 
 
 def _shows(sign: Sign, exchange: Exchange, known: set[tuple[str, str]], pages: set[bytes]) -> bool:

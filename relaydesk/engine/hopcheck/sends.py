@@ -25,6 +25,7 @@ from relaydesk.core.hopcheck.probes import (
     SILENCE_SLACK_S,
     WEBSOCKET_UNTESTED,
 )
+from relaydesk.core.hopcheck.product import PAGE
 from relaydesk.core.hopcheck.record import SIZE
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.dialable import public_address
@@ -87,9 +88,7 @@ class Sender:
         found = [("refusal", got.exchange)]
         if got.exchange.status:
             odd = f"GET {self._door.relay} HTTP/1.1\r\nHost: {self._door.authority}\r\n{_ODD}\r\n\r\n"
-            found.append(
-                ("page", (await self._send(Send("GET", self._door.relay, raw=odd.encode()))).exchange)
-            )
+            found.append((PAGE, (await self._send(Send("GET", self._door.relay, raw=odd.encode()))).exchange))
         return self._saw("reach", *found)
 
     async def tls(self) -> Observation:

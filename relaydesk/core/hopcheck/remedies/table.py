@@ -25,7 +25,6 @@ TABLE: Final[Mapping[str, Mapping[str, Remedy]]] = {
     names.CLOUDFRONT: CLOUDFRONT,
     names.GATEWAY: GATEWAY,
 }
-NODE: Final = "relaydesk"
 # These are about names, addresses and certificates, whatever stands there.
 _ANY: Final = frozenset(
     {"unresolved", "unreachable", "black_hole", "seen_from_inside", "not_seen_from_inside"}
@@ -35,7 +34,7 @@ _ANY: Final = frozenset(
 def remedy_of(code: str, product: str) -> str:
     """What to do about a finding, lines of text with fenced blocks of configuration."""
     rule = RULES[code]
-    if product == NODE:
+    if product == names.NODE:
         return f"{rule}\n\n{NODE_RULE}"
     own = TABLE.get(product, {}).get(code)
     if own is not None:
