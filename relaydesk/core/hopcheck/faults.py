@@ -108,7 +108,8 @@ def _marker(seen: Seen) -> Iterator[Fault]:
             if probe == "http2" and not answer.status:
                 yield Fault("http2_broken", probe, aspect, answer.problem, answer)
             elif answer.status and not marked(answer):
-                yield _unmarked(probe, aspect, answer)
+                # The same refusal over another version: only the outermost layer is asked over that.
+                yield _unmarked(probe, "refusal" if probe == "http2" else aspect, answer)
 
 
 def _unmarked(probe: str, aspect: str, answer: Exchange) -> Fault:
