@@ -79,32 +79,35 @@ class Demo:
 
     def relay(self, tokens: int) -> dict[str, Any]:
         """Offer the model elsewhere, ask for it through a relay, and say what was seen; after `hub`."""
-        names = [each.name for each in self._network]
-        for name in names:
-            if name != "client":
-                self._network.open(name)
-        self._say(f"\nfour operators find each other: {', '.join(names)}")
-        exchange = Exchange(self._network, self._planted, self._say)
-        exchange.offer()
-        self._network.settle()
-        exchange.buy()
-        report = exchange.ask(tokens, self._write)
-        self._exchange = exchange
-        return report
+        return self._ready().ask(tokens, self._write)
 
     def guests(self) -> Guests:
         """Clients that keep asking the model that was fetched, and now and then the network's."""
         own = (client_of(self._client), model_name(self._client))
-        exchange = self._exchange
-        if exchange is None or exchange.asker is None:
-            return Guests(own)
+        exchange = self._ready()
         return Guests(own, own, (exchange.asker, exchange.model))
 
     def record(self, file: BinaryIO, mono: Callable[[], float], tokens: int) -> None:
         """Write the node's watch to a file from now until it ends, and give it something to do."""
         self._recording = Recording(file, self.socket, mono).__enter__()
         pull(self._client, self._say)
-        crowd(self._client, self._recording, tokens, self._say)
+        exchange = self._ready()
+        crowd(self._client, (exchange.asker, exchange.model), self._recording, tokens, self._say)
+
+    def _ready(self) -> Exchange:
+        """A network in which the model is offered and paid for."""
+        if self._exchange is None:
+            names = [each.name for each in self._network]
+            for name in names:
+                if name != "client":
+                    self._network.open(name)
+            self._say(f"\nfour operators find each other: {', '.join(names)}")
+            exchange = Exchange(self._network, self._planted, self._say)
+            exchange.offer()
+            self._network.settle()
+            exchange.buy()
+            self._exchange = exchange
+        return self._exchange
 
     def _settings(self, name: str) -> dict[str, str]:
         """What an operator's node has beside what all have."""

@@ -27,7 +27,10 @@ _SUMS: Final = ("issued", "balance", "held", "earned", "fees")
 
 
 class Exchange:
-    """What is asked of a network, in this order: `offer`, `buy`, `ask`. ``say`` gets whole lines."""
+    """What is asked of a network, in this order: `offer`, `buy`, `ask`. ``say`` gets whole lines.
+
+    ``model`` is what is asked for, ``asker`` the client that may; both are there after `buy`.
+    """
 
     def __init__(self, network: Network, planted: Planted, say: Callable[[str], None]) -> None:
         self._network = network
@@ -37,7 +40,7 @@ class Exchange:
         self._target = network["target"].node
         self._payer = ""
         self.model = ""
-        self.asker: Client | None = None
+        self.asker = Client("", None, "")
 
     def offer(self) -> None:
         """Load the hub's model at the target too, and offer it at a price."""
@@ -60,7 +63,6 @@ class Exchange:
         self._network.until(self._offered, f"the client was not offered {self.model}")
 
     def _offered(self) -> bool:
-        assert self.asker is not None
         if self.model in self.asker.models():
             return True
         self._client.command("probe-relays")
@@ -71,7 +73,6 @@ class Exchange:
 
         ``write`` gets pieces of the first answer.
         """
-        assert self.asker is not None
         plant(self._network, self._planted)
         before = self._sums()
         self._say(f"asking {self.model} through a relay:\n{textwrap.fill(QUESTION, _WIDE)}\n")
@@ -83,7 +84,9 @@ class Exchange:
         hops = self._hops()
         leaks = search(places(self._network, self._planted, (SENTENCE, self._payer)))
         self._network.taps.drop()
-        receipt = {"verified": after["earned"] == first["paid"] > 0, "amount": first["paid"]}
+        # Its ticket is settled only where both sides said the same, and the client says what it verified.
+        settled = after["earned"] - held["earned"]
+        receipt = {"verified": settled == first["paid"] > 0, "amount": first["paid"]}
         balances = {
             "before": before,
             "held": held,
