@@ -102,7 +102,7 @@ class KeyCredit:
             return PeerError(
                 "credit_per_day_exceeded",
                 "this key may not pay for models of the relay network",
-                "the operator of the hub gives it credit: `relaydesk key set NAME --credit-per-day AMOUNT`, or "
+                "its operator gives it credit: `relaydesk key set NAME --credit-per-day AMOUNT`, or "
                 "RELAY_DEFAULT_KEY_CREDIT_PER_DAY for the default key",
             )
         return PeerError(
