@@ -4,7 +4,8 @@
 (Debian: librsvg2-bin) is installed: code hosts show no fonts of an SVG. ``--check`` writes nothing and fails
 where an SVG is another than the console draws now, or a PNG is missing.
 
-The demo's node is in no network: what panes of it show is `tests/surfaces/console/panes/network_scenes.py`.
+The demo's network has four nodes: what panes of a larger one show is
+`tests/surfaces/console/panes/network_scenes.py`.
 
 A new recording: ``relaydesk demo --once --record tests/recordings/demo.jsonl``.
 """
@@ -54,7 +55,7 @@ SURROUNDINGS: Final = ("NO_COLOR", "COLORTERM", "TEXTUAL", "TEXTUAL_THEME", "TEX
 class Shot:
     """A picture: the keys that lead to it, and the share of the recording that has been played by then.
 
-    ``network``: the recording's node is shown in a network that was made for pictures.
+    ``network``: the recording's node is shown in a larger network, which was made for pictures.
     """
 
     name: str

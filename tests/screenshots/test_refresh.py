@@ -44,10 +44,20 @@ def test_the_recording_holds_a_busy_hub_and_a_model_that_does_not_fit() -> None:
     assert {model.fits for model in models[-1].models if models[-1] is not None} == {True, False}
 
 
+def test_the_recording_holds_a_network_that_was_asked() -> None:
+    frames = read_recording(RECORDING.read_bytes().splitlines())
+    relays = [frame.update.relays.value for frame in frames if frame.update.relays is not None]
+    assert {each.tier for each in relays[-1].relays if each.standing == "eligible"} == {"reachable"}
+    hops = [frame.update.hops.value for frame in frames if frame.update.hops is not None]
+    assert {each.purpose for each in hops[-1].hops} == {"probe", "reserve", "inference"}
+    (credit,) = [frame.update.ledger.value for frame in frames if frame.update.ledger is not None][-1].credit
+    assert credit.balance > 0
+
+
 def test_the_recording_has_no_secret_and_no_place_of_its_machine() -> None:
     text = RECORDING.read_text(encoding="utf-8")
     # A key has 64 hexadecimal digits, a fingerprint colons.
     assert not re.search(r"(?<![0-9a-f:])[0-9a-f]{48,}(?![0-9a-f:])", text)
-    paths = set(re.findall(r'"(/[^"]*)"', text)) - {"/v1/chat/completions"}
-    assert all(path.startswith("/tmp/relaydesk-demo-") for path in paths), paths
+    paths = set(re.findall(r'"(/[^"]*)"', text))
+    assert all(path.startswith(("/tmp/relaydesk-demo-", "/v1/")) for path in paths), paths
     assert not re.search(r"/(?:home|root|Users|work)/", text)
