@@ -30,6 +30,12 @@ async def test_models_by_name_with_the_cheapest_price(tmp_path: Path) -> None:
         assert rig.exchange.market.find("lab/none") is None
 
 
+async def test_how_many_relays_may_carry_it(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path, relays=3) as rig:
+        (found,) = rig.exchange.market.models()
+        assert (found.relays, found.warm) == (3, True)
+
+
 async def test_the_cheapest_is_asked_first(tmp_path: Path) -> None:
     async with ExchangeRig(tmp_path, [MinimalTarget(7), MinimalTarget(8, rates=(0.25, 1.0))]) as rig:
         await rig.stream()
@@ -83,6 +89,7 @@ async def test_a_target_that_is_left_alone_is_no_candidate(tmp_path: Path) -> No
         found = rig.exchange.market.find("lab/tiny")
         assert found is not None
         assert not found.warm
+        assert found.relays == 0
 
 
 async def test_prices_that_nobody_can_mean_are_none(tmp_path: Path) -> None:
