@@ -20,7 +20,7 @@ import uvloop
 from relaydesk.config.listen import Listen
 from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.engine.malloc import keep_large_buffers_mapped
-from relaydesk.engine.relay.circuits import Caps
+from relaydesk.engine.relay.relaying.circuits import Caps
 from relaydesk.engine.tls.listener import serve_tls
 from relaydesk.surfaces.public.sockets import bind
 from tests.support.hop_rig import HopRig, Target

@@ -17,9 +17,9 @@ import pytest
 from relaydesk.core.relay.blame import RULES
 from relaydesk.core.relay.directory.source import parse_source
 from relaydesk.core.view.network import HopView, RelayView
-from relaydesk.engine.relay.answered import Answered, NotReachedError
-from relaydesk.engine.relay.ask import Ask
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
+from relaydesk.engine.relay.asking.ask import Ask
+from relaydesk.engine.relay.asking.asker import Asker
 from tests.support.front import NGINX, Front
 from tests.support.lab_ground import network_service, network_settings
 from tests.support.operators import Operator, Operators, Plan

@@ -13,7 +13,7 @@ from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.relay.directory.book import Book
 from relaydesk.engine.relay.directory.sources import Sources
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.store.db import Database
 from relaydesk.store.directory import DirectoryRepo
 from tests.support.clock import FakeClock

@@ -18,11 +18,11 @@ from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.ledger.purse import Purse
 from relaydesk.engine.relay.age import PyrageAge
-from relaydesk.engine.relay.ask import Ask
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.ask import Ask
+from relaydesk.engine.relay.asking.asker import Asker
 from relaydesk.engine.relay.exchange.exchange import Exchange
 from relaydesk.engine.relay.exchange.request import NetworkRequest, Paid
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.store.db import Database
 from relaydesk.store.paid import PaidRepo
 from relaydesk.store.secrets import FileSecrets

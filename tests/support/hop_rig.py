@@ -18,11 +18,11 @@ from relaydesk.core.relay.records.canonical import public_of
 from relaydesk.core.relay.records.ephemeral import LIFE_S, sign_ephemeral
 from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.engine.clock import SystemClock
-from relaydesk.engine.relay.circuits import Caps, Circuits
-from relaydesk.engine.relay.forward import Forwarder
-from relaydesk.engine.relay.meter import RelayMeter
-from relaydesk.engine.relay.outbound import Outbound
-from relaydesk.engine.relay.verified import Verified
+from relaydesk.engine.relay.outbound.outbound import Outbound
+from relaydesk.engine.relay.relaying.circuits import Caps, Circuits
+from relaydesk.engine.relay.relaying.forward import Forwarder
+from relaydesk.engine.relay.relaying.meter import RelayMeter
+from relaydesk.engine.relay.relaying.verified import Verified
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.state import Network
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from relaydesk.engine.relay.directory.keeper import Keeper
 from relaydesk.engine.relay.directory.shelf import Shelf
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
 from tests.support.clock import FakeClock, FakeRng
 from tests.support.directory_rig import no_tls
 from tests.support.directory_world import ANN, NOW, Key, certificate, record

@@ -12,9 +12,9 @@ from relaydesk.core.view.network import HopView, RelayView
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.clock import SystemClock, SystemRng
-from relaydesk.engine.relay.ask import Ask
-from relaydesk.engine.relay.asker import Asker
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.asking.ask import Ask
+from relaydesk.engine.relay.asking.asker import Asker
+from relaydesk.engine.relay.outbound.outbound import Outbound
 from tests.support.lab_relay import LabNode
 
 

@@ -15,7 +15,7 @@ from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.hop import relay_url
 from relaydesk.core.relay.ref import Directory, Listed, NodeRef
 from relaydesk.engine.relay.identity import Identity
-from relaydesk.engine.relay.outbound import Outbound, UnreachableError
+from relaydesk.engine.relay.outbound.outbound import Outbound, UnreachableError
 
 # Looks at once, over all askers.
 _AT_ONCE: Final = 4

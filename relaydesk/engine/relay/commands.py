@@ -11,7 +11,7 @@ from relaydesk.core.errors import LocalError
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.text import safe_text
 from relaydesk.engine.dispatch import Dispatcher
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.asker import Asker
 
 _REF: Final = re.compile(r"([0-9]{1,20}):([0-9]{1,20})")
 _MOST_ID: Final = 2**64 - 1

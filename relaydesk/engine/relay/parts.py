@@ -24,9 +24,9 @@ from relaydesk.engine.ledger.purse import Purse
 from relaydesk.engine.looplag import LoopLag
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.relay.age import PyrageAge
-from relaydesk.engine.relay.ask import LEDGER_PATH
-from relaydesk.engine.relay.asker import Asker
-from relaydesk.engine.relay.circuits import Caps, Circuits
+from relaydesk.engine.relay.asking.ask import LEDGER_PATH
+from relaydesk.engine.relay.asking.asker import Asker
+from relaydesk.engine.relay.asking.view import Stranger
 from relaydesk.engine.relay.details import OwnDetails
 from relaydesk.engine.relay.directory.book import Book
 from relaydesk.engine.relay.directory.keeper import Keeper
@@ -36,14 +36,14 @@ from relaydesk.engine.relay.directory.sources import Sources
 from relaydesk.engine.relay.entrance import trusting
 from relaydesk.engine.relay.ephemerals import Ephemerals
 from relaydesk.engine.relay.exchange.exchange import Exchange
-from relaydesk.engine.relay.forward import Forwarder
 from relaydesk.engine.relay.identity import Identity
-from relaydesk.engine.relay.meter import RelayMeter
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
+from relaydesk.engine.relay.relaying.circuits import Caps, Circuits
+from relaydesk.engine.relay.relaying.forward import Forwarder
+from relaydesk.engine.relay.relaying.meter import RelayMeter
+from relaydesk.engine.relay.relaying.verified import Verified
 from relaydesk.engine.relay.target.desk import Target
 from relaydesk.engine.relay.target.serve import Strangers
-from relaydesk.engine.relay.verified import Verified
-from relaydesk.engine.relay.view import Stranger
 from relaydesk.store.db import Database
 from relaydesk.store.directory import DirectoryRepo
 from relaydesk.store.relay_meter import RelayMeterRepo

@@ -39,14 +39,14 @@ from relaydesk.core.view.network import HopsView, NetworkModelView, NetworkView,
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.ledger.commands import LedgerCommands
 from relaydesk.engine.ledger.service import LedgerService
-from relaydesk.engine.relay.circuits import GB
+from relaydesk.engine.relay.asking.view import offers_view
 from relaydesk.engine.relay.commands import RelayCommands
 from relaydesk.engine.relay.directory.commands import OperatorCommands
 from relaydesk.engine.relay.directory.publisher import Wanted
 from relaydesk.engine.relay.entrance import entrance
 from relaydesk.engine.relay.parts import Ground, Parts, Said, assemble
+from relaydesk.engine.relay.relaying.circuits import GB
 from relaydesk.engine.relay.trusted import distrust
-from relaydesk.engine.relay.view import offers_view
 from relaydesk.engine.supervisor import Service
 from relaydesk.store.secrets import Secrets
 

@@ -10,7 +10,7 @@ from relaydesk.config.model import Settings
 from relaydesk.core.hopcheck.dialback import PATH as DIALBACK_PATH
 from relaydesk.core.ports import Clock
 from relaydesk.engine.hopcheck.service import HopChecks
-from relaydesk.engine.relay.ask import LEDGER_PATH
+from relaydesk.engine.relay.asking.ask import LEDGER_PATH
 from relaydesk.engine.relay.service import NetworkService
 from relaydesk.engine.relay.target.desk import ROUTES, Target
 from relaydesk.surfaces.network.app import make_network_app

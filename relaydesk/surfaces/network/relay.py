@@ -11,8 +11,8 @@ from aiohttp import HttpVersion11, hdrs, web
 from relaydesk.core.access.proxies import client_of
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.hop import copied_headers
-from relaydesk.engine.relay.forward import Circuit
-from relaydesk.engine.relay.outbound import Reply, UnreachableError
+from relaydesk.engine.relay.outbound.outbound import Reply, UnreachableError
+from relaydesk.engine.relay.relaying.forward import Circuit
 from relaydesk.surfaces.network.asked import Asked
 from relaydesk.surfaces.network.body import Body
 from relaydesk.surfaces.network.cors import own_headers

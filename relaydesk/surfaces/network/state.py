@@ -10,7 +10,7 @@ from aiohttp import web
 
 from relaydesk.core.ports import Clock
 from relaydesk.core.tls.names import Network as IpNetwork
-from relaydesk.engine.relay.forward import Forwarder
+from relaydesk.engine.relay.relaying.forward import Forwarder
 from relaydesk.surfaces.network.asked import Asked
 
 MIB: Final = 1_048_576

@@ -16,7 +16,7 @@ from aiohttp.http_parser import RawRequestMessage
 
 from relaydesk.core.relay.hop import PATH_HEADER, RELAY_PATH, TARGET_HEADER
 from relaydesk.core.relay.ref import NodeRef
-from relaydesk.engine.relay.circuits import Caps
+from relaydesk.engine.relay.relaying.circuits import Caps
 from relaydesk.surfaces.network import body as body_module
 from relaydesk.surfaces.network import server as server_module
 from relaydesk.surfaces.network.state import Limits

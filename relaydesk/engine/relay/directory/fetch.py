@@ -13,8 +13,8 @@ from typing import Final
 from relaydesk.core.relay.directory.document import MAX_BYTES
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.directory.source import Source
-from relaydesk.engine.relay.outbound import Outbound
-from relaydesk.engine.relay.unreachable import UnreachableError
+from relaydesk.engine.relay.outbound.outbound import Outbound
+from relaydesk.engine.relay.outbound.unreachable import UnreachableError
 
 FETCH_S: Final = 20.0
 _ETAG: Final = re.compile(r'(?:W/)?"[!#-~]{0,120}"')

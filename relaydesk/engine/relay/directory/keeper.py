@@ -19,7 +19,7 @@ from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.relay.directory.outside import look
 from relaydesk.engine.relay.directory.rate import Bucket
 from relaydesk.engine.relay.directory.shelf import Shelf, stamp
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
 
 _log: Final = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.records.canonical import RecordError
 from relaydesk.core.relay.records.details import DETAILS_LIMIT, Details, decode_details
 from relaydesk.core.relay.records.ephemeral import check_ephemeral
-from relaydesk.engine.relay.outbound import Outbound
-from relaydesk.engine.relay.unreachable import UnreachableError
+from relaydesk.engine.relay.outbound.outbound import Outbound
+from relaydesk.engine.relay.outbound.unreachable import UnreachableError
 
 DETAILS_PATH: Final = "/v1/zs/details"
 LOOK_S: Final = 20.0

@@ -20,8 +20,8 @@ from relaydesk.core.text import SafeText, safe_text
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.relay.directory.sources import Sources
 from relaydesk.engine.relay.identity import Identity
-from relaydesk.engine.relay.outbound import Outbound
-from relaydesk.engine.relay.unreachable import UnreachableError
+from relaydesk.engine.relay.outbound.outbound import Outbound
+from relaydesk.engine.relay.outbound.unreachable import UnreachableError
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.store.directory import DirectoryRepo
 

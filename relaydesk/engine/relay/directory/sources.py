@@ -19,7 +19,7 @@ from relaydesk.core.view.network import DirectoryView
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.relay.directory.book import Book
 from relaydesk.engine.relay.directory.fetch import fetch
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from relaydesk.store.directory import DirectoryRepo, StoredDocument
 

@@ -24,8 +24,8 @@ from relaydesk.core.relay.target.response_time import by_response_time
 from relaydesk.core.relay.target.selection import select_targets
 from relaydesk.engine.infer.engine import Engine
 from relaydesk.engine.ledger.purse import Purse
-from relaydesk.engine.relay.answered import Answered
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.answered import Answered
+from relaydesk.engine.relay.asking.asker import Asker
 from relaydesk.engine.relay.exchange.bill import Bill
 from relaydesk.engine.relay.exchange.engine import NetworkEngine
 from relaydesk.engine.relay.exchange.market import Market

@@ -16,8 +16,8 @@ from relaydesk.core.relay.records.details import Details, OfferedModel
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.target.candidate import Candidate, Capacity
 from relaydesk.core.relay.version import compatible
-from relaydesk.engine.relay.choice import Choice
-from relaydesk.engine.relay.peers import Peer, Peers, Verified
+from relaydesk.engine.relay.asking.choice import Choice
+from relaydesk.engine.relay.asking.peers import Peer, Peers, Verified
 
 # How old the list of models may be: it is made of everything that is known.
 LIST_S: Final = 1.0

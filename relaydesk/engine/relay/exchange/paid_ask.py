@@ -21,13 +21,13 @@ from relaydesk.core.relay.sealed.box import Exchange as Sealed
 from relaydesk.core.relay.sealed.envelope import SealedError, seal_envelope
 from relaydesk.core.relay.sealed.inner import Inner, write_inner
 from relaydesk.core.relay.sealed.response_key import HEADER, key_is_committed, unwrap_key
-from relaydesk.engine.relay.answered import Answered, NotReachedError
-from relaydesk.engine.relay.ask import LONG_HEAD_S, Ask
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
+from relaydesk.engine.relay.asking.ask import LONG_HEAD_S, Ask
+from relaydesk.engine.relay.asking.asker import Asker
+from relaydesk.engine.relay.asking.send import BODY_S
 from relaydesk.engine.relay.exchange.bill import Bill
 from relaydesk.engine.relay.exchange.stream import ON_LOOP
-from relaydesk.engine.relay.outbound import UnreachableError
-from relaydesk.engine.relay.send import BODY_S
+from relaydesk.engine.relay.outbound.outbound import UnreachableError
 
 EVENT_STREAM: Final = "text/event-stream"
 

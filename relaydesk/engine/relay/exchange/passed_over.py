@@ -5,7 +5,7 @@ from __future__ import annotations
 from relaydesk.core.errors import Fault
 from relaydesk.core.relay.exchange.nobody import Kind, Passed
 from relaydesk.core.relay.ref import NodeRef
-from relaydesk.engine.relay.answered import NotReachedError
+from relaydesk.engine.relay.asking.answered import NotReachedError
 
 
 class PassedOver(Exception):

@@ -34,14 +34,14 @@ from relaydesk.core.relay.target.candidate import Candidate, Capacity
 from relaydesk.core.relay.target.constraints import Constraints
 from relaydesk.core.relay.version import TIGHT_BOUND, at_least
 from relaydesk.engine.ledger.purse import Extras, Purse
-from relaydesk.engine.relay.answered import Answered, NotReachedError
-from relaydesk.engine.relay.ask import Ask
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
+from relaydesk.engine.relay.asking.ask import Ask
+from relaydesk.engine.relay.asking.asker import Asker
+from relaydesk.engine.relay.asking.send import BODY_S
 from relaydesk.engine.relay.exchange.market import Market
 from relaydesk.engine.relay.exchange.passed_over import PassedOver, inconsistent, no_credit, not_reached
 from relaydesk.engine.relay.exchange.sealing_peer import sealing_peer
-from relaydesk.engine.relay.outbound import UnreachableError
-from relaydesk.engine.relay.send import BODY_S
+from relaydesk.engine.relay.outbound.outbound import UnreachableError
 
 RESERVE_PATH: Final = "/v1/zs/reserve"
 # A response has a ticket, a key and how an account stands: some kilobytes.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.records.details import DETAILS_LIMIT
 from relaydesk.core.relay.ref import NodeRef
-from relaydesk.engine.relay.answered import NotReachedError
-from relaydesk.engine.relay.ask import Ask
-from relaydesk.engine.relay.asker import Asker
+from relaydesk.engine.relay.asking.answered import NotReachedError
+from relaydesk.engine.relay.asking.ask import Ask
+from relaydesk.engine.relay.asking.asker import Asker
+from relaydesk.engine.relay.asking.peers import Peer
+from relaydesk.engine.relay.asking.probe import HEAD_S, PATH
 from relaydesk.engine.relay.exchange.passed_over import no_key, not_reached
-from relaydesk.engine.relay.peers import Peer
-from relaydesk.engine.relay.probe import HEAD_S, PATH
 
 
 async def sealing_peer(

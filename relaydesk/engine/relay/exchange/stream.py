@@ -26,9 +26,9 @@ from relaydesk.core.relay.sealed.stream_reader import (
     Violation,
 )
 from relaydesk.core.relay.sealed.terminal import Api, terminal
-from relaydesk.engine.relay.answered import Answered
+from relaydesk.engine.relay.asking.answered import Answered
 from relaydesk.engine.relay.exchange.bill import Bill
-from relaydesk.engine.relay.outbound import UnreachableError
+from relaydesk.engine.relay.outbound.outbound import UnreachableError
 
 # From the chunk that ends an answer to ``[DONE]`` (wire §4.7).
 TAIL_S: Final = 10.0

@@ -12,10 +12,10 @@ from relaydesk.core.relay.sealed.body import open_body
 from relaydesk.core.relay.sealed.box import Exchange as Sealed
 from relaydesk.core.relay.sealed.envelope import SealedError
 from relaydesk.core.relay.sealed.headers import RECEIPT_HEADER, open_receipt
-from relaydesk.engine.relay.answered import Answered
+from relaydesk.engine.relay.asking.answered import Answered
 from relaydesk.engine.relay.exchange.bill import Bill
 from relaydesk.engine.relay.exchange.stream import ON_LOOP, unproved
-from relaydesk.engine.relay.outbound import UnreachableError
+from relaydesk.engine.relay.outbound.outbound import UnreachableError
 
 # As much as an engine of our own may answer, in base64.
 LIMIT: Final = 88 * 1024 * 1024

@@ -49,7 +49,7 @@ async def _main(
 
     from relaydesk.engine.clock import SystemClock
     from relaydesk.engine.relay.directory.keeper import Keeper, keep
-    from relaydesk.engine.relay.outbound import Outbound
+    from relaydesk.engine.relay.outbound.outbound import Outbound
     from relaydesk.engine.tasks import cancel_and_wait, spawn
     from relaydesk.surfaces.network.directory import add_directory_routes
 

@@ -12,7 +12,7 @@ from relaydesk.core.relay.directory.record import read_record
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.engine.relay.directory import outside
 from relaydesk.engine.relay.directory.outside import look
-from relaydesk.engine.relay.outbound import Outbound
+from relaydesk.engine.relay.outbound.outbound import Outbound
 from tests.support.clock import FakeClock
 from tests.support.directory_rig import no_tls
 from tests.support.directory_world import ANN, BOB, NOW

@@ -1,0 +1,1 @@
+"""Asking other nodes through relays: whom, through whom, and what it says of them."""

@@ -1,0 +1,1 @@
+"""Relaying for others: one sealed hop, within its limits."""

@@ -1,0 +1,75 @@
+"""How much a relay does for others: open circuits, requests a minute of one client, bytes a month.
+
+Each refusal is ``relay_busy``: a caller then takes another relay. The clients' buckets and the circuits know
+nothing of each other (design §6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from relaydesk.core.ports import Clock
+from relaydesk.core.relay.bucket import Buckets, bucket_key
+from relaydesk.core.relay.catalogue import WireError
+from relaydesk.engine.relay.relaying.meter import RelayMeter
+
+GB: Final = 1_000_000_000
+_FORGET_EACH_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The operator's numbers. ``monthly_gb`` 0 is no cap; both directions count."""
+
+    circuits: int = 256
+    per_minute: int = 600
+    monthly_gb: int = 0
+
+
+class Circuits:
+    """Admits and counts. `admit` and `take` raise `WireError` ``relay_busy``."""
+
+    def __init__(self, clock: Clock, meter: RelayMeter, caps: Callable[[], Caps]) -> None:
+        self._clock = clock
+        self._meter = meter
+        self._caps = caps
+        self._buckets = Buckets()
+        self._forgot = clock.mono()
+        self.open = 0
+
+    def admit(self, address: str) -> None:
+        """One more request of the client at ``address``."""
+        now = self._clock.mono()
+        if now - self._forgot > _FORGET_EACH_S:
+            self._forgot = now
+            self._buckets.forget_full(now)
+        wait = self._buckets.take(bucket_key(address), self._caps().per_minute, now)
+        if wait:
+            raise busy("too many requests from one address", ceil(wait))
+
+    def take(self) -> None:
+        """One circuit, to be given back by `release`."""
+        caps = self._caps()
+        if caps.monthly_gb and self._meter.this_month >= caps.monthly_gb * GB:
+            raise busy("this relay has carried what it carries in a month", 3600)
+        if self.open >= caps.circuits:
+            raise busy("this relay has no circuit free")
+        self.open += 1
+
+    def carry(self, count: int) -> None:
+        """Count bytes that went over an open circuit."""
+        self._meter.add(count)
+
+    def release(self, carried: int) -> None:
+        """Give a circuit back, with the bytes that are not counted yet."""
+        self.open -= 1
+        if carried:
+            self._meter.add(carried)
+
+
+def busy(message: str, retry_after: int | None = None) -> WireError:
+    """The refusal that makes a caller take another relay."""
+    return WireError("relay_busy", message, retry_after=retry_after)
