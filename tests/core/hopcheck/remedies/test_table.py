@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from relaydesk.core.hopcheck.decide import RANKED
+from relaydesk.core.hopcheck.product import PRODUCTS
+from relaydesk.core.hopcheck.remedies.general import RULES
+from relaydesk.core.hopcheck.remedies.remedy import EXPOSED, OUTSIDE, Remedy
+from relaydesk.core.hopcheck.remedies.table import TABLE, remedy_of
+from relaydesk.surfaces.network import cors
+
+BLOCK = re.compile(r"```(?P<language>[a-z]+) (?P<what>remove|add)\n(?P<text>.*?)\n```", re.DOTALL)
+
+
+def test_every_finding_has_a_rule_and_every_rule_a_finding() -> None:
+    assert set(RULES) == set(RANKED)
+    assert set(TABLE) == set(PRODUCTS)
+    for product, remedies in TABLE.items():
+        assert set(remedies) <= set(RANKED), product
+        assert "marker_removed" in remedies, product
+        assert "marker_not_exposed" in remedies or product in ("Envoy",), product
+
+
+@pytest.mark.parametrize("product", [*PRODUCTS, "relaydesk", ""])
+@pytest.mark.parametrize("code", RANKED)
+def test_every_remedy_can_be_read_by_a_program(product: str, code: str) -> None:
+    text = remedy_of(code, product)
+    assert text.startswith(RULES[code])
+    assert text.count("```") == 2 * len(BLOCK.findall(text))
+    for found in BLOCK.finditer(text):
+        assert found["text"].strip()
+        before = text[: found.start()].rstrip().rsplit("\n", 1)[-1]
+        if found["what"] == "add":
+            assert before.startswith(f"{product}: add in ")
+            assert before.endswith(("(tested):", f"({OUTSIDE}):"))
+
+
+def test_what_was_not_tested_says_so() -> None:
+    assert OUTSIDE in remedy_of("marker_removed", "Traefik")
+    assert OUTSIDE in remedy_of("marker_removed", "")
+    assert OUTSIDE in remedy_of("marker_removed", "Cloudflare")
+    assert "(tested)" in remedy_of("marker_removed", "nginx")
+    assert (
+        Remedy("t", "x", "w", "", "a").rendered("P") == f"t\n\nP: add in w ({OUTSIDE}):\n\n```x add\na\n```"
+    )
+
+
+def test_the_list_of_exposed_headers_is_the_nodes_own() -> None:
+    assert EXPOSED == cors.EXPOSED
+
+
+def test_the_node_is_told_to_look_at_itself() -> None:
+    assert "its log" in remedy_of("unreachable", "relaydesk")
