@@ -55,6 +55,20 @@ def test_a_cut_body_is_an_error(body: list[bytes], missing: int) -> None:
         parser.feed_eof()
 
 
+@pytest.mark.parametrize("value", [b"", b"x", b"a b"])
+def test_blanks_around_a_value_are_no_part_of_it(value: bytes) -> None:
+    parser = ResponseParser()
+    parser.feed(b"HTTP/1.1 200 OK\r\nX: \t " + value + b" \t \r\n\r\n")
+    assert parser.headers == {"x": value.decode()}
+
+
+def test_a_line_of_blanks_that_ends_badly_is_refused_at_once() -> None:
+    """By a pattern that tries every way to share them out this would take hours."""
+    parser = ResponseParser()
+    with pytest.raises(PeerError, match="a malformed header"):
+        parser.feed(b"HTTP/1.1 200 OK\r\nX:" + b" " * (HEAD_LIMIT - 64) + b"\x00\r\n\r\n")
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=120), st.booleans())
 def test_garbage_raises_nothing_but_its_own_error(data: bytes, in_body: bool) -> None:
