@@ -211,7 +211,7 @@ class HopRig:
         )
         self.verified = Verified(self.outbound, self.clock)
         self.meter = RelayMeter(self.clock, NoMeterFile())  # type: ignore[arg-type]
-        self.circuits = Circuits(self.clock, self.meter, lambda: self.caps)
+        self.circuits = Circuits(self.clock, self.meter, lambda: self.caps, bytes(32))
         self.forwarder = Forwarder(
             directory=self.directory,
             outbound=self.outbound,

@@ -42,6 +42,7 @@ from relaydesk.engine.relay.relaying.circuits import Caps, Circuits
 from relaydesk.engine.relay.relaying.forward import Forwarder
 from relaydesk.engine.relay.relaying.meter import RelayMeter
 from relaydesk.engine.relay.relaying.verified import Verified
+from relaydesk.engine.relay.scrub import Scrubber
 from relaydesk.engine.relay.target.desk import Target
 from relaydesk.engine.relay.target.serve import Strangers
 from relaydesk.store.db import Database
@@ -113,6 +114,7 @@ class Parts:
     meter: RelayMeter
     verified: Verified
     forwarder: Forwarder
+    scrubber: Scrubber
     trust: ssl.SSLContext
     ledger: Ledger
     purse: Purse
@@ -156,10 +158,11 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
             directory=book,
             outbound=outbound,
             verified=verified,
-            circuits=Circuits(ground.clock, meter, ground.caps),
+            circuits=Circuits(ground.clock, meter, ground.caps, ground.rng.token_bytes(32)),
             draining=ground.draining,
             also=frozenset({LEDGER_PATH}),
         ),
+        scrubber=Scrubber(),
         trust=trust,
         ledger=ledger,
         purse=purse,

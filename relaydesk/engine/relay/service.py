@@ -153,7 +153,7 @@ class NetworkService:
             return ()
         kept = () if parts.keeper is None else (parts.keeper,)
         ledger = LedgerService(parts.ledger, self.ground.clock)
-        own = (_Named("relay meter", parts.meter.run), parts.keys, ledger, self)
+        own = (_Named("relay meter", parts.meter.run), parts.scrubber, parts.keys, ledger, self)
         return (*own, parts.sources, parts.publisher, *kept, *parts.asker.services())
 
     async def run(self) -> None:

@@ -35,7 +35,9 @@ def make_network_app(network: Network) -> NetworkServer:
         Route("GET", "/healthz", healthz(network.draining)),
         *network.routes,
     ]
-    return NetworkServer(_outermost(_Table(routes)), prefix=network.prefix, limits=network.limits)
+    return NetworkServer(
+        _outermost(_Table(routes)), prefix=network.prefix, limits=network.limits, left=network.left
+    )
 
 
 class _Table:

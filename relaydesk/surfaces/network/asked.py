@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from typing import Final
 
 from aiohttp import web
@@ -11,6 +12,8 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDict, CIMultiDictProxy
+
+from relaydesk.engine.relay.scrub import filled
 
 Headers = CIMultiDictProxy[str]
 
@@ -58,6 +61,10 @@ class Asked(web.BaseRequest):
         """Drop what was asked."""
         self._headers = NOTHING
         self._cache.clear()
+        # The queue of a body that was read to its end lasts as long as the connection rests.
+        queue = getattr(self._payload, "_buffer", None)
+        if isinstance(queue, deque) and not queue:
+            filled(queue)
 
 
 def place_of(path: str, prefix: str) -> str:

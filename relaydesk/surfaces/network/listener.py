@@ -50,6 +50,7 @@ def network_listener(
         draining=service.ground.draining,
         prefix=urlsplit(settings.public_url).path.rstrip("/"),
         proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
+        left=parts.scrubber.left,
     )
     if checks is not None:
         network = replace(network, probed=probed(checks.nonces))

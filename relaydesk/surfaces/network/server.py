@@ -10,6 +10,7 @@ import asyncio
 import gc
 import logging
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from aiohttp import web
@@ -18,6 +19,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from relaydesk.core.relay.catalogue import WireError
+from relaydesk.engine.relay.scrub import filled
 from relaydesk.surfaces.network.asked import NOTHING, Asked, Headers, place_of
 from relaydesk.surfaces.network.errors import error_response
 from relaydesk.surfaces.network.state import Handler, Limits
@@ -40,13 +42,14 @@ class NetworkServer(web.Server):
     To stop: close the listeners, then `pre_shutdown` and `shutdown`.
     """
 
-    def __init__(self, handler: Handler, *, prefix: str, limits: Limits) -> None:
+    def __init__(self, handler: Handler, *, prefix: str, limits: Limits, left: Callable[[], None]) -> None:
         super().__init__(
             handler,  # type: ignore[arg-type]  # it gets what `_make_request` makes
             handler_cancellation=True,
         )
         self.prefix = prefix
         self.limits = limits
+        self.left = left
 
     def __call__(self) -> web.RequestHandler:
         return _Connection(
@@ -82,7 +85,8 @@ class _Connection(web.RequestHandler):
         super().__init__(server, **options)
         self._server = server
         # Headers of the requests that wait in aiohttp's queue, in its order.
-        self._given: deque[Headers] = deque()
+        self._given: deque[Headers] = filled(deque())
+        filled(self._messages)
         # What came of a request that is not parsed yet, and where the last parsed one went.
         self._begun = b""
         self._place = ""
@@ -94,6 +98,10 @@ class _Connection(web.RequestHandler):
             self.transport.set_write_buffer_limits(HIGH_WATER)
         if len(self._server.connections) > self._server.limits.connections:
             self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._server.left()
 
     def data_received(self, data: bytes) -> None:
         waiting = len(self._messages)
@@ -127,6 +135,7 @@ class _Connection(web.RequestHandler):
         resp.headers.clear()
         if isinstance(resp, web.Response):
             resp.body = None
+        self._server.left()
         return done
 
     def handle_error(

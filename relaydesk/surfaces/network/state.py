@@ -48,7 +48,8 @@ class Network:
 
     ``routes`` are those beside the relay and the health check: each is one line here. ``prefix`` is the path
     of the public URL, which a proxy may leave on; ``proxies`` are trusted to name the client. ``probed``
-    answers probes of this node's own edge, at the relay's route.
+    answers probes of this node's own edge, at the relay's route; ``left`` is told when something of a request
+    was let go.
     """
 
     forwarder: Forwarder
@@ -59,3 +60,4 @@ class Network:
     proxies: Sequence[IpNetwork] = ()
     limits: Limits = field(default_factory=Limits)
     probed: Callable[[Asked], Awaitable[web.StreamResponse] | None] = _unprobed
+    left: Callable[[], None] = lambda: None

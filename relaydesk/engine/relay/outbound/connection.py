@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from relaydesk.engine.relay.outbound.http1 import NodeResponse
 from relaydesk.engine.relay.outbound.unreachable import UnreachableError
+from relaydesk.engine.relay.scrub import filled
 
 # Of bytes that nobody has taken yet, in either direction.
 HIGH_WATER: Final = 64 * 1024
@@ -31,7 +32,7 @@ class Connection(asyncio.Protocol):
         self.rests_since = 0.0
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._pieces: deque[bytes] = deque()
+        self._pieces: deque[bytes] = filled(deque())
         # Where the body goes at once, and whether it takes more; None while it is fetched piece by piece.
         self._sink: Callable[[bytes], bool] | None = None
         self._sink_full = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import ceil
 from typing import Final
 
@@ -30,12 +31,17 @@ class Caps:
 
 
 class Circuits:
-    """Admits and counts. `admit` and `take` raise `WireError` ``relay_busy``."""
+    """Admits and counts. `admit` and `take` raise `WireError` ``relay_busy``.
 
-    def __init__(self, clock: Clock, meter: RelayMeter, caps: Callable[[], Caps]) -> None:
+    ``key`` is secret, and new at each start: clients are told apart by a keyed hash, so that no address stays
+    behind where a request is over.
+    """
+
+    def __init__(self, clock: Clock, meter: RelayMeter, caps: Callable[[], Caps], key: bytes) -> None:
         self._clock = clock
         self._meter = meter
         self._caps = caps
+        self._key = key
         self._buckets = Buckets()
         self._forgot = clock.mono()
         self.open = 0
@@ -46,7 +52,8 @@ class Circuits:
         if now - self._forgot > _FORGET_EACH_S:
             self._forgot = now
             self._buckets.forget_full(now)
-        wait = self._buckets.take(bucket_key(address), self._caps().per_minute, now)
+        client = blake2b(bucket_key(address).encode(), key=self._key, digest_size=16).hexdigest()
+        wait = self._buckets.take(client, self._caps().per_minute, now)
         if wait:
             raise busy("too many requests from one address", ceil(wait))
 

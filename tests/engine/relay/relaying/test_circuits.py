@@ -16,7 +16,7 @@ class Rig:
         self.caps = caps
         self.clock = FakeClock()
         self.meter = RelayMeter(self.clock, NoMeterFile())  # type: ignore[arg-type]
-        self.circuits = Circuits(self.clock, self.meter, lambda: self.caps)
+        self.circuits = Circuits(self.clock, self.meter, lambda: self.caps, bytes(32))
 
 
 def refused(call: Callable[[], None]) -> WireError:
@@ -61,3 +61,11 @@ def test_the_months_bytes() -> None:
     rig.caps = Caps(monthly_gb=1)
     rig.clock.advance(32 * 86_400)
     rig.circuits.take()
+
+
+def test_no_address_stays_behind() -> None:
+    rig = Rig(Caps())
+    rig.circuits.admit("192.0.2.77")
+    kept = [*rig.circuits._buckets._full_after]
+    assert kept
+    assert not any("192.0.2.77" in each or "c000024d" in each for each in kept)
