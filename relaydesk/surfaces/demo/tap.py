@@ -38,6 +38,8 @@ class Tap:
         self._loop = loop
         self._upstream: asyncio.Future[tuple[str, int]] = loop.create_future()
         self._kept: list[Conversation] | None = []
+        # Of a connection that is half closed the loop itself holds nothing.
+        self._serving: set[asyncio.Task[None] | None] = set()
 
     def lead(self, host: str, port: int) -> None:
         """Where it passes everything on to."""
@@ -54,6 +56,7 @@ class Tap:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Pass one connection on until both sides have ended it."""
         out: asyncio.StreamWriter | None = None
+        self._serving.add(asyncio.current_task())
         try:
             source = str(writer.get_extra_info("peername")[0])
             host, port = await asyncio.shield(self._upstream)
@@ -74,6 +77,7 @@ class Tap:
             for each in (writer, out):
                 if each is not None:
                     each.close()
+            self._serving.discard(asyncio.current_task())
 
     def _keep(self, source: str) -> Conversation | None:
         """A conversation to keep what a connection carries in, None where nothing is kept."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import socketserver
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import cast
@@ -56,6 +58,23 @@ def test_everything_is_passed_on_and_kept_with_its_source() -> None:
         assert (kept.to, kept.source) == ("one", OTHER)
         assert bytes(kept.inward) == b"a\nb\n"
         assert bytes(kept.outward) == f"{OTHER} a\n{OTHER} b\nend\n".encode()
+
+
+def test_a_connection_that_is_half_closed_is_held() -> None:
+    """asyncio refers to what waits for the other half only weakly."""
+    with socket.create_server(("127.0.0.1", 0)) as server, Taps() as taps:
+        tap = taps.add("one", "127.0.0.1")
+        tap.lead("127.0.0.1", server.getsockname()[1])
+        with socket.create_connection(tap.address, timeout=10) as connection:
+            node, _ = server.accept()
+            with node:
+                connection.shutdown(socket.SHUT_WR)
+                assert node.recv(100) == b""
+                for _ in range(10):
+                    gc.collect()
+                    time.sleep(0.01)
+                node.sendall(b"late\n")
+            assert connection.recv(100) == b"late\n"
 
 
 def test_who_connects_early_waits_for_the_node() -> None:
