@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyrage
+
+# A header for one recipient is some hundred bytes, whatever a writer pads it with. pyrage takes time by the
+# square of a header's stanzas and lets no other thread run meanwhile: anybody's few kilobytes of them would
+# stop the whole node.
+HEADER_LIMIT: Final = 1024
+STANZAS: Final = 4
+_END: Final = b"\n--- "
+_STANZA: Final = b"\n-> "
 
 
 class PyrageIdentity:
@@ -18,7 +28,10 @@ class PyrageIdentity:
         return f"PyrageIdentity({self.recipient})"
 
     def open(self, ciphertext: bytes) -> bytes:
-        """The plaintext. Raises `ValueError`."""
+        """The plaintext. Raises `ValueError`, also for a header longer than one recipient needs."""
+        end = ciphertext.find(_END, 0, HEADER_LIMIT)
+        if end < 0 or ciphertext.count(_STANZA, 0, end) > STANZAS:
+            raise ValueError("not sealed to one identity: its age header is none, or too long")
         try:
             plaintext: bytes = pyrage.decrypt(ciphertext, [self._identity])
         except pyrage.DecryptError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
-from relaydesk.engine.relay.age import PyrageAge
+from relaydesk.engine.relay.age import HEADER_LIMIT, STANZAS, PyrageAge
 
 
 def test_what_is_sealed_opens_with_its_identity_only() -> None:
@@ -28,6 +30,31 @@ def test_a_changed_or_short_ciphertext_does_not_open(cut: int) -> None:
         identity.open(bytes(sealed))
     with pytest.raises(ValueError, match="not sealed"):
         identity.open(bytes(sealed[:cut]))
+
+
+def stanza(number: int) -> bytes:
+    share = base64.b64encode(number.to_bytes(32, "big")).rstrip(b"=")
+    return b"-> X25519 " + share + b"\n" + share + b"\n"
+
+
+def test_a_header_longer_than_one_recipient_needs_is_not_given_to_the_library() -> None:
+    """A thousand stanzas would take it seconds, with the whole process standing still."""
+    identity = PyrageAge().new_identity()
+    version, mac = b"age-encryption.org/v1\n", b"--- " + b"A" * 43 + b"\n" + bytes(64)
+    for header in (
+        b"".join(map(stanza, range(80_000))),
+        b"-> X25519 " + b"A" * HEADER_LIMIT + b"\n",
+        b"".join(b"-> a\n\n" for _ in range(STANZAS + 1)),
+    ):
+        with pytest.raises(ValueError, match="too long"):
+            identity.open(version + header + mac)
+
+
+def test_a_header_with_a_stanza_beside_ours_opens() -> None:
+    """Writers add one that means nothing, of a random length, so that readers must take it."""
+    age = PyrageAge()
+    identity = age.new_identity()
+    assert all(identity.open(age.seal(b"a", identity.recipient)) == b"a" for _ in range(200))
 
 
 @pytest.mark.parametrize("recipient", ["", "age1", "age1" + "q" * 58, "AGE-SECRET-KEY-1", "ssh-ed25519 AAAA"])
