@@ -14,7 +14,7 @@ from relaydesk.surfaces.console.panes.hopcheck import layers, probing, result
 from relaydesk.surfaces.console.panes.hopcheck.memory import Memory
 from relaydesk.surfaces.console.panes.hopcheck.standing import STEPS, Step
 from relaydesk.surfaces.console.panes.made import Made
-from relaydesk.surfaces.console.panes.prose import marked
+from relaydesk.surfaces.console.panes.prose import NOTHING, marked
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
 from relaydesk.surfaces.console.widgets.spans import Line
 
@@ -75,7 +75,9 @@ class Body(Container):
         """``said``: tone and sentence of what went wrong before."""
         plan, short, (tone, text) = memory.plan, self._short, said
         self.query_one("#intro", Made).show(lambda width, *_: layers.intro(width, short=short))
-        self.query_one("#said", Made).show((lambda width, *_: marked(tone, text, width)) if text else None)
+        self.query_one("#said", Made).show(
+            (lambda width, *_: (*marked(tone, text, width), NOTHING)) if text else None
+        )
         self.query_one("#layers", LiveTable).rows = layers.rows(plan.entries(check))
         self.query_one("#foot", Made).show(
             lambda width, *_: layers.foot(plan, check, now_ms, width, short=short)

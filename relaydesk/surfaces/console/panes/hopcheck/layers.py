@@ -20,7 +20,7 @@ from relaydesk.surfaces.console.widgets.spans import Line, Span
 COLUMNS: Final = (
     Column("layer", "LAYER", width=10),
     Column("url", "URL", width=30, min_width=24, fill=3),
-    Column("origin", "WHERE FROM", width=27, min_width=10, priority=1),
+    Column("origin", "WHERE FROM", width=16, min_width=15, priority=1),
 )
 WHY: Final = (
     "Every answer that this node relays carries X-Zs-Relay-Hop: 1. Where something in front of it takes that "

@@ -18,9 +18,9 @@ MOST_LAYERS: Final = 6
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 _PARSE: Final = base_url().parse
 _OWN: Final[dict[str, str]] = {
-    "loopback": "found: the node's own door",
-    "lan": "found: its LAN address",
-    "via": "found by the node",
+    "loopback": "found: own door",
+    "lan": "found: LAN",
+    "via": "found",
 }
 
 

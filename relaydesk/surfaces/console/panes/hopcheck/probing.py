@@ -131,7 +131,8 @@ def so_far(findings: Sequence[FindingView], width: int) -> tuple[Line, ...]:
         return ((Span("Nothing was found so far.", "dim"),),)
     more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
     tone = "error" if findings[0].severity == "error" else "warn"
-    return marked(tone, f"{findings[0].title}{more}.", width)[:2]
+    title = findings[0].title
+    return marked(tone, f"{title[:1].upper()}{title[1:]}{more}.", width)[:2]
 
 
 def detail(

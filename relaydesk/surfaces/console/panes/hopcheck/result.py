@@ -46,6 +46,11 @@ def _worst(report: HopReportView) -> str:
     return "error" if any(each.severity == "error" for each in report.findings) else "warn"
 
 
+def capital(text: str) -> str:
+    """A title's beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def count(report: HopReportView) -> int:
     """How many things there are to look at: the findings, and what was not tested."""
     return len(report.findings) + bool(untested(report.probes))
@@ -66,7 +71,7 @@ def listing(report: HopReportView, at: int, width: int, most: int) -> tuple[Line
 def _item(finding: FindingView, chosen: bool, width: int) -> Line:
     tone = TONES[finding.severity]
     mark = f"{MARKS[tone]} {_WORDS[finding.severity]}"
-    return _line(mark, tone, finding.title, finding.layer, chosen, width)
+    return _line(mark, tone, capital(finding.title), finding.layer, chosen, width)
 
 
 def _line(mark: str, tone: str, text: str, layer: str, chosen: bool, width: int) -> Line:
@@ -97,7 +102,7 @@ def finding_lines(
     tone = TONES[finding.severity]
     layer = next((each for each in layers if each.name == finding.layer), None)
     where = f"{finding.layer}, {layer.url}" if layer is not None else finding.layer
-    made: list[Line] = [*marked(tone, sentence(finding.title), width, "strong")] if titled else []
+    made: list[Line] = [*marked(tone, sentence(capital(finding.title)), width, "strong")] if titled else []
     made += fact("layer", where or "none can be blamed", width, room=_ROOM)
     made += fact("product", finding.product or "not recognised", width, room=_ROOM)
     made += fact("callers", sentence(finding.effect), width, room=_ROOM)

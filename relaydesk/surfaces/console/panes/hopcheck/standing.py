@@ -14,8 +14,8 @@ from relaydesk.surfaces.console.pieces import Piece, spread
 from relaydesk.surfaces.console.states import Notice, PaneState, pane_state
 
 Step = Literal["layers", "probes", "result"]
-TITLE: Final = "Check my X-Zs-Relay-Hop passthrough"
-SHORT_TITLE: Final = "X-Zs-Relay-Hop passthrough"
+# The first for which there is room.
+TITLES: Final = ("Check my X-Zs-Relay-Hop passthrough", "X-Zs-Relay-Hop passthrough", "X-Zs-Relay-Hop")
 OLD: Final = Notice(
     "This node does not know the check yet: it runs an older relaydesk.",
     "update it and start it again; until then `relaydesk check-hop URL` looks from here",
@@ -26,6 +26,8 @@ OFFERED: Final[dict[Step, tuple[str, ...]]] = {
     "probes": ("hopcheck.cancel", "hopcheck.change"),
     "result": tuple(f"hopcheck.{verb}" for verb in ("run", "next", "probes", "change")),
 }
+# Left out of the footer while there is nothing to do it to.
+HIDDEN: Final = ("hopcheck.cancel", "hopcheck.next", "hopcheck.probes")
 
 
 def state(view: NodeView, link: Link) -> PaneState:
@@ -55,7 +57,7 @@ def steps(step: Step | None, width: int) -> tuple[Piece, ...]:
         right += [Piece(" › ", "faint")] if right else []
         right.append(Piece(f" {word} ", "pill" if name == step else "dim"))
     room = width - sum(piece.width for piece in right) - 3
-    title = TITLE if len(TITLE) <= room else SHORT_TITLE if len(SHORT_TITLE) <= room else "Hop check"
+    title = next((each for each in TITLES if len(each) <= room), "")
     return spread((Piece(" "), Piece(title, "strong")), (*right, Piece(" ")), width)
 
 
