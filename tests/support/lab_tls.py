@@ -30,14 +30,13 @@ class LabTls(NamedTuple):
 
 
 def make_lab_tls(directory: Path, *names: str) -> LabTls:
-    """For localhost, 127.0.0.1 and ``names``; valid for a day."""
+    """For localhost, 127.0.0.1 and ``names``, which may be addresses; valid for a day."""
     now = dt.datetime.now(dt.UTC)
     ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _signed("lab CA", ca_key, "lab CA", ca_key, now, x509.BasicConstraints(True, 0))
     alternatives = x509.SubjectAlternativeName(
         [
-            *(x509.DNSName(name) for name in ("localhost", *names)),
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+            *(_alternative(name) for name in ("localhost", "127.0.0.1", *names)),
         ]
     )
     leaf = _signed("lab", key, "lab CA", ca_key, now, alternatives)
@@ -47,6 +46,13 @@ def make_lab_tls(directory: Path, *names: str) -> LabTls:
     pem.write_bytes(private + leaf.public_bytes(encoding))
     ca.write_bytes(authority.public_bytes(encoding))
     return LabTls(pem, ca)
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _signed(
