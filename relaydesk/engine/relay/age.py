@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pyrage
+from nacl.bindings import crypto_scalarmult
 
 # A header for one recipient is some hundred bytes, whatever a writer pads it with. pyrage takes time by the
 # square of a header's stanzas and lets no other thread run meanwhile: anybody's few kilobytes of them would
@@ -13,6 +14,11 @@ HEADER_LIMIT: Final = 1024
 STANZAS: Final = 4
 _END: Final = b"\n--- "
 _STANZA: Final = b"\n-> "
+
+# A recipient is 32 bytes in Bech32: "age1", 52 characters of five bits, a checksum of six.
+_BECH32: Final = {character: value for value, character in enumerate("qpzry9x8gf2tvdw0s3jn54khce6mua7l")}
+# With a point of small order every scalar shares zero: libsodium refuses those, where pyrage panics.
+_ANY_SCALAR: Final = bytes(32)
 
 
 class PyrageIdentity:
@@ -48,7 +54,16 @@ class PyrageAge:
     def seal(self, plaintext: bytes, recipient: str) -> bytes:
         try:
             to = pyrage.x25519.Recipient.from_str(recipient)
-        except pyrage.RecipientError as error:
+            crypto_scalarmult(_ANY_SCALAR, _point(recipient))
+        except (pyrage.RecipientError, RuntimeError) as error:
             raise ValueError("no age recipient") from error
         sealed: bytes = pyrage.encrypt(plaintext, [to])
         return sealed
+
+
+def _point(recipient: str) -> bytes:
+    """The point of a recipient that was read before."""
+    bits = 0
+    for character in recipient[4:-6].lower():
+        bits = bits << 5 | _BECH32[character]
+    return (bits >> 4).to_bytes(32, "big")

@@ -63,6 +63,25 @@ def test_what_is_no_recipient_is_refused(recipient: str) -> None:
         PyrageAge().seal(b"", recipient)
 
 
+# Points of order 1, 2, 4 and 8, with and without the bit that is not looked at, encoded by hand.
+SMALL_ORDER = [
+    "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq5cu47z",
+    "age1qyqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqj7vrya",
+    "age1ur4h5lpmgxu2u9jku0a0r87ydtdqnr0tnsetrlvxvgz3vh6fhqqqzyt4v9",
+    "age1t7wft09r2zxzfvwsk92eeql0tvzyghxytqwgapkcyf8dm5ylz9ts6wm9s8",
+    "age1anlllllllllllllllllllllllllllllllllllllllllllllllals4n2t7m",
+    "age1ahlllllllllllllllllllllllllllllllllllllllllllllllalsn46ayy",
+    "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqzqqsuwj9m",
+]
+
+
+@pytest.mark.parametrize("recipient", SMALL_ORDER)
+def test_a_point_that_shares_nothing_is_no_recipient(recipient: str) -> None:
+    """The library would panic, past every ``except Exception``."""
+    with pytest.raises(ValueError, match="no age recipient"):
+        PyrageAge().seal(b"", recipient)
+
+
 def test_an_identity_never_shows_its_secret() -> None:
     identity = PyrageAge().new_identity()
     assert "SECRET" not in repr(identity).upper()
