@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -161,13 +162,17 @@ def without(*names: str) -> Callable[[str, Head], tuple[str, Head]]:
 
 def tools(**changes: Any) -> Tools:
     """What probes are sent with, here."""
-    contexts = [ssl.create_default_context() for _ in range(3)]
     given: dict[str, Any] = {
-        "trust": Trusts(*contexts),
+        "trust": _trusts(),
         "clock": SystemClock(),
         "own": frozenset({"127.0.0.1"}),
     }
     return Tools(**(given | changes))
+
+
+@cache
+def _trusts() -> Trusts:
+    return Trusts(*(ssl.create_default_context() for _ in range(3)))
 
 
 @dataclass

@@ -233,9 +233,10 @@ def _products(layers: Sequence[Layer], observed: Observed) -> dict[str, str]:
     for layer in layers:
         aspects = [each for seen in observed.get(layer.name, {}).values() for each in seen.exchanges]
         exchanges = [answer for aspect, answer in aspects if aspect != PAGE]
-        # Whoever is first to read what nobody can parse answers it: that page is this layer's own.
+        # Whoever is first to read what nobody can parse answers it: that page is this layer's own. One that
+        # reads nothing passes it on, so that the node's page says something only where nothing is further in.
         pages = [answer for aspect, answer in aspects if aspect == PAGE]
-        if layer.kind in ("loopback", "lan") or any(is_node(page) for page in pages):
+        if layer.kind in ("loopback", "lan") or (not inner and any(is_node(page) for page in pages)):
             found[layer.name] = NODE
         elif product := recognise(pages) or recognise(exchanges, inner):
             found[layer.name] = product

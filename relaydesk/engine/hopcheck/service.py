@@ -259,8 +259,8 @@ class HopChecks:
         """Peers of other operators that could look; only at the URL that directories hold for this node."""
         own = parts.identity.owner_addr
         peers: dict[str, Listed] = {}
-        for peer in parts.asker.peers:
-            if peer.probed and peer.listed.owner != own:
+        for peer in sorted(parts.asker.peers, key=lambda each: not each.probed):
+            if peer.listed.owner != own:
                 peers.setdefault(peer.listed.owner, peer.listed)
         if not peers or url != self._ground.settings().public_url:
             return None

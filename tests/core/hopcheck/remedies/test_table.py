@@ -41,7 +41,9 @@ def test_what_was_not_tested_says_so() -> None:
     assert OUTSIDE in remedy_of("marker_removed", "Traefik")
     assert OUTSIDE in remedy_of("marker_removed", "")
     assert OUTSIDE in remedy_of("marker_removed", "Cloudflare")
-    assert "(tested)" in remedy_of("marker_removed", "nginx")
+    assert "(nginx: tested)" in remedy_of("marker_removed", "nginx")
+    assert "(tested)" in remedy_of("silence_cut", "HAProxy")
+    assert OUTSIDE in remedy_of("marker_everywhere", "HAProxy")
     assert (
         Remedy("t", "x", "w", "", "a").rendered("P") == f"t\n\nP: add in w ({OUTSIDE}):\n\n```x add\na\n```"
     )
