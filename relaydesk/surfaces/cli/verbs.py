@@ -112,7 +112,7 @@ VERBS: Final = (
     Verb(
         "operators",
         f"{_CLI}.operators.group:operators",
-        "Operators of the relay network: list, init, certify, trust, block, forget.",
+        "Operators: list, init, certify, trust, block, forget.",
         _OPERATORS,
     ),
     Verb(
@@ -124,13 +124,13 @@ VERBS: Final = (
     Verb(
         "ledger",
         f"{_CLI}.ledger.group:ledger",
-        "Credit of the relay network: balance, credit, redeem, statement, resolve.",
+        "Credit: balance, credit, redeem, statement, resolve.",
         _LEDGER,
     ),
     Verb(
         "check-hop",
         f"{_CLI}.check_hop:check_hop",
-        "Find what in front of a node takes its marker away, and what to change.",
+        "Find what in front of a node takes its marker away.",
     ),
     Verb("config", f"{_CLI}.config:config", "The settings: show, check.", _CONFIG),
     Verb("doctor", f"{_CLI}.doctor:doctor", "Check this machine and say what to do."),

@@ -8,17 +8,11 @@ from hypothesis import strategies as st
 
 from relaydesk.core.hopcheck.head import bodiless, parse_head
 
-NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,15}", fullmatch=True)
-VALUES = st.from_regex(r"[!-~]{1,20}", fullmatch=True)
+NAMES = st.text("AbXx-9", min_size=1, max_size=15).map(lambda each: f"X{each}")
+VALUES = st.text([chr(code) for code in range(33, 127)], min_size=1, max_size=20)
 
 
-@given(
-    st.integers(100, 599),
-    st.lists(
-        st.tuples(NAMES.filter(lambda n: n.lower() not in ("content-length", "transfer-encoding")), VALUES),
-        max_size=6,
-    ),
-)
+@given(st.integers(100, 599), st.lists(st.tuples(NAMES, VALUES), max_size=6))
 def test_headers_come_as_they_were_sent(status: int, headers: list[tuple[str, str]]) -> None:
     lines = [f"HTTP/1.1 {status} Fine", *(f"{name}: {value}" for name, value in headers)]
     head = parse_head("\r\n".join(lines).encode())
