@@ -16,20 +16,13 @@ def _remedy(add: str = "", remove: str = "", text: str = "", *, tested: bool = T
     return Remedy(text, "nginx", _WHERE, remove, add, tested)
 
 
-# Set from what the node sent, so that the edge's own answers stay unmarked.
-_MARKER: Final = "add_header X-Zs-Relay-Hop $upstream_http_x_zs_relay_hop always;"
+# What other headers such a line takes away as well is the operator's to say again.
+_HIDDEN: Final = "proxy_hide_header X-Zs-\nproxy_hide_header Retry-After\nmore_clear_headers"
+_OTHERS: Final = "Where such a line clears other headers too, write it anew for those alone."
 
 NGINX: Final = {
-    "marker_removed": _remedy(_MARKER, "proxy_hide_header X-Zs-\nmore_clear_headers"),
-    "headers_dropped": _remedy(
-        f"{_MARKER}\n"
-        "add_header X-Zs-Response-Key $upstream_http_x_zs_response_key always;\n"
-        "add_header X-Zs-Receipt $upstream_http_x_zs_receipt always;\n"
-        "add_header X-Zs-Settle-Group $upstream_http_x_zs_settle_group always;\n"
-        "add_header Retry-After $upstream_http_retry_after always;",
-        "proxy_hide_header\nmore_clear_headers",
-        tested=False,
-    ),
+    "marker_removed": _remedy("", _HIDDEN, _OTHERS),
+    "headers_dropped": _remedy("", _HIDDEN, _OTHERS),
     "marker_everywhere": _remedy("", "add_header X-Zs-Relay-Hop\nmore_set_headers", tested=False),
     "marker_not_exposed": _remedy(
         "proxy_hide_header Access-Control-Expose-Headers;\n"
@@ -38,12 +31,13 @@ NGINX: Final = {
     ),
     "origin_refused": _remedy(
         "",
-        "add_header Access-Control-Allow-Origin\nproxy_hide_header Access-Control-Allow-Origin",
+        "add_header Access-Control-Allow-Origin\nproxy_hide_header Access-Control-Allow-Origin\n"
+        "more_clear_headers",
         "The node sets Access-Control-Allow-Origin itself; a second one makes browsers refuse both.",
-        tested=False,
     ),
     "preflight_refused": _remedy(
-        "", "", "Take out the `if ($request_method = OPTIONS)` that answers preflights.", tested=False
+        "",
+        "if ($request_method\nproxy_hide_header Access-Control-\nmore_clear_headers",
     ),
     "answer_replaced": _remedy("proxy_intercept_errors off;", "proxy_intercept_errors"),
     "stream_buffered": _remedy(

@@ -28,7 +28,7 @@ class Remedy:
         parts = [self.text] if self.text else []
         if self.remove:
             parts += [
-                "Take out every line that begins like this:",
+                "Take out every line that begins like this, whatever its case, with the block it opens:",
                 _block(self.language, "remove", self.remove),
             ]
         if self.add:
