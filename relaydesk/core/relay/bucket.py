@@ -1,7 +1,7 @@
-"""How often one client may ask a relay: a token bucket for each address. Pure.
+"""How often each of many may ask: a token bucket for each. Pure.
 
-It knows addresses and nothing of what was asked for (design §6). An IPv6 client counts by its /64, because
-whoever has one address there has them all.
+Of a relay's clients it knows addresses and nothing of what was asked for (design §6). An IPv6 client counts
+by its /64, because whoever has one address there has them all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from relaydesk.core.tls.names import parse_address
 
-# Addresses remembered; beyond that the one that asked longest ago is forgotten, and its bucket is full again.
+# Buckets remembered; beyond that the one used longest ago is forgotten, and is full again.
 MOST: Final = 16_384
 _V6_KEPT_BITS: Final = 64
 
@@ -26,7 +26,7 @@ def bucket_key(address: str) -> str:
 
 
 class Buckets:
-    """``take`` spends one of a client's tokens, which come back evenly over a minute."""
+    """``take`` spends one of a key's tokens, which come back evenly over a minute."""
 
     __slots__ = ("_full_after",)
 
@@ -37,11 +37,14 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._full_after)
 
-    def take(self, key: str, per_minute: int, now: float) -> float:
-        """0.0 where the client may ask now, else the seconds until it may. ``now`` is a monotonic time."""
+    def take(self, key: str, per_minute: int, now: float, *, burst: int = 0) -> float:
+        """0.0 where ``key`` may ask now, else the seconds until it may. ``now`` is a monotonic time.
+
+        ``burst`` is how many may come at once, 0 for a minute's worth.
+        """
         each = 60.0 / per_minute
         full = max(self._full_after.pop(key, now), now)
-        wait = full + each - (now + 60.0)
+        wait = full + each - (now + (burst or per_minute) * each)
         # Put last: whoever asked longest ago is first.
         self._full_after[key] = full if wait > 1e-9 else full + each
         if len(self._full_after) > MOST:

@@ -35,6 +35,16 @@ def test_a_full_bucket_then_one_at_a_time() -> None:
     assert buckets.take("a", 4, 15.0) > 0
 
 
+def test_fewer_at_once_than_in_a_minute_and_more() -> None:
+    for burst in (3, 100):
+        buckets = Buckets()
+        assert [buckets.take("a", 30, 0.0, burst=burst) for _ in range(burst)] == [0.0] * burst
+        assert buckets.take("a", 30, 0.0, burst=burst) == pytest.approx(2.0)
+        assert buckets.take("a", 30, 2.0, burst=burst) == 0.0
+        assert buckets.take("a", 30, 2.0, burst=burst) > 0
+        assert [buckets.take("a", 30, 9000.0, burst=burst) for _ in range(burst)] == [0.0] * burst
+
+
 @given(st.integers(1, 50), st.lists(st.floats(0, 40), max_size=150))
 def test_never_more_than_a_bucket_and_what_came_back(per_minute: int, gaps: list[float]) -> None:
     """Any stretch of time admits at most a full bucket and what flows back meanwhile."""

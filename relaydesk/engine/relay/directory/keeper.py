@@ -11,21 +11,21 @@ from typing import Any, Final
 
 from relaydesk.core.errors import FaultError
 from relaydesk.core.ports import Clock
+from relaydesk.core.relay.bucket import Buckets
 from relaydesk.core.relay.directory.base_url import check_base_url
 from relaydesk.core.relay.directory.document import LONGEST_S, floor_of_bytes
 from relaydesk.core.relay.directory.record import NodeRecord, read_record
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.relay.directory.outside import look
-from relaydesk.engine.relay.directory.rate import Bucket
 from relaydesk.engine.relay.directory.shelf import Shelf, stamp
 from relaydesk.engine.relay.outbound.outbound import Outbound
 
 _log: Final = logging.getLogger(__name__)
 
-# Records handed in: of everybody, before anything is checked; and of one operator.
-PER_S, BURST = 5.0, 20
-OWNER_PER_S, OWNER_BURST = 0.1, 12
+# Records handed in, a minute and at once: of everybody, before anything is checked; and of one operator.
+PER_MINUTE, BURST = 300, 20
+OWNER_PER_MINUTE, OWNER_BURST = 6, 12
 # How many are looked at from outside at once; who comes then is told to come again.
 LOOKS: Final = 8
 NODES_EACH: Final = 64
@@ -78,8 +78,7 @@ class Keeper:
         self._active: frozenset[str] = frozenset()
         self._held: dict[NodeRef, NodeRecord] = {}
         self._stamp: tuple[tuple[int, int, int], ...] = ()
-        self._all = Bucket(PER_S, BURST, clock)
-        self._each: dict[str, Bucket] = {}
+        self._handed_in = Buckets()
         self._looking = 0
         self._signing = asyncio.Lock()
         self.address = ""
@@ -123,14 +122,14 @@ class Keeper:
             self._signed_at_s = now
             self._active = frozenset(each.owner for each in held.operators if each.status == "active")
             self._held = {each.ref: each for each in held.records}
-            self._each = {owner: each for owner, each in self._each.items() if owner in self._active}
 
     async def accept(self, data: bytes) -> Accepted:
         """Take a record that somebody handed in: into the next document, once it was seen from outside.
 
         Raises `Refused` with the reason, `EnvError` where it cannot be kept.
         """
-        if not self._all.take():
+        now = self._clock.mono()
+        if self._handed_in.take("", PER_MINUTE, now, burst=BURST):
             raise _busy("too many records are handed in here")
         record = read_record(data, self._now_s())
         if record.owner not in self._active:
@@ -139,8 +138,7 @@ class Keeper:
                 f"this directory does not admit the operator of this node ({record.owner})",
                 "ask its keeper to: `relaydesk directory admit` with that address",
             )
-        bucket = self._each.setdefault(record.owner, Bucket(OWNER_PER_S, OWNER_BURST, self._clock))
-        if not bucket.take():
+        if self._handed_in.take(record.owner, OWNER_PER_MINUTE, now, burst=OWNER_BURST):
             raise _busy("this operator hands in records too often")
         if not self._newer(record):
             return Accepted(record.ref, record.version, self._version)

@@ -97,7 +97,7 @@ async def test_rates_of_one_operator_and_of_all(tmp_path: Path, node: LabNode) -
     async with keeping(tmp_path / "d", ANN, clock=clock) as (keeper, _):
         kinds = []
         for _ in range(module.OWNER_BURST + 1):
-            clock.advance(1 / module.PER_S)
+            clock.advance(60 / module.PER_MINUTE)
             try:
                 await hand_in(keeper, record_of(node, ANN))
                 kinds.append("")
