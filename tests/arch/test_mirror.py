@@ -67,6 +67,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/engine/relay/exchange/sealing_peer.py": "tests/engine/relay/exchange/test_reserve.py",
     "relaydesk/engine/relay/exchange/request.py": "tests/engine/relay/exchange/test_exchange.py",
     "relaydesk/engine/relay/parts.py": "tests/engine/relay/test_service.py",
+    "relaydesk/surfaces/network/attestation.py": "tests/surfaces/network/test_listener.py",
     "relaydesk/surfaces/network/details.py": "tests/surfaces/network/test_listener.py",
     "relaydesk/surfaces/network/models.py": "tests/surfaces/network/test_listener.py",
     "relaydesk/core/relay/ref.py": "tests/core/relay/test_eligible.py",

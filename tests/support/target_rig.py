@@ -17,7 +17,7 @@ from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.relay.age import PyrageAge
-from relaydesk.engine.relay.asking.ask import LEDGER_PATH
+from relaydesk.core.relay.hop import LEDGER_PATH
 from relaydesk.engine.relay.details import OwnDetails
 from relaydesk.engine.relay.ephemerals import Ephemerals
 from relaydesk.engine.relay.identity import Identity

@@ -14,6 +14,11 @@ from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.ref import NodeRef
 
 RELAY_PATH: Final = "/v1/zs/relay"
+DETAILS_PATH: Final = "/v1/zs/details"
+RESERVE_PATH: Final = "/v1/zs/reserve"
+ATTESTATION_PATH: Final = "/v1/zs/attestation"
+# Ours beside the wire's paths; only relays that announce it forward it (design §6).
+LEDGER_PATH: Final = "/v1/zs/ledger"
 TARGET_HEADER: Final = "X-Zs-Relay-Target"
 NODE_HEADER: Final = "X-Zs-Relay-Target-Node"
 PATH_HEADER: Final = "X-Zs-Relay-Path"
@@ -29,9 +34,9 @@ INNER_PATHS: Final = frozenset(
         "/v1/images/generations",
         "/v1/images/edits",
         "/v1/models",
-        "/v1/zs/reserve",
-        "/v1/zs/details",
-        "/v1/zs/attestation",
+        RESERVE_PATH,
+        DETAILS_PATH,
+        ATTESTATION_PATH,
     }
 )
 MODEL_PREFIX: Final = "/v1/models/"

@@ -13,14 +13,13 @@ from aiohttp import web
 from relaydesk.core.errors import FaultError
 from relaydesk.core.relay.directory.record import MAX_BYTES
 from relaydesk.core.relay.directory.refusal import Kind, Refused
+from relaydesk.core.relay.directory.source import DOCUMENT_PATH, RECORDS_PATH
 from relaydesk.engine.relay.directory.keeper import Keeper
 from relaydesk.surfaces.network.cors import own_headers
 from relaydesk.surfaces.network.state import Route
 
 _log: Final = logging.getLogger(__name__)
 
-DOCUMENT: Final = "/v1/zs/directory"
-RECORDS: Final = "/v1/zs/directory/records"
 # A record that comes slower than this does not come.
 BODY_S: Final = 10.0
 _RETRY_S: Final = 10
@@ -33,15 +32,15 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 def directory_routes(keeper: Keeper) -> tuple[Route, ...]:
     """The routes of the network listener on which ``keeper`` is served."""
     return (
-        Route("GET", DOCUMENT, document_handler(keeper)),
-        Route("POST", RECORDS, records_handler(keeper)),
+        Route("GET", DOCUMENT_PATH, document_handler(keeper)),
+        Route("POST", RECORDS_PATH, records_handler(keeper)),
     )
 
 
 def add_directory_routes(app: web.Application, keeper: Keeper) -> None:
     """Serve ``keeper`` where there is no node."""
-    app.router.add_get(DOCUMENT, document_handler(keeper))
-    app.router.add_post(RECORDS, records_handler(keeper))
+    app.router.add_get(DOCUMENT_PATH, document_handler(keeper))
+    app.router.add_post(RECORDS_PATH, records_handler(keeper))
 
 
 def document_handler(keeper: Keeper) -> Handler:
@@ -97,7 +96,7 @@ def _error(status: int, code: str, message: str, retry_after: int | None = None)
 
 
 def _response(status: int, body: bytes) -> web.Response:
-    headers = own_headers(DOCUMENT)
+    headers = own_headers(DOCUMENT_PATH)
     headers["Content-Type"] = "application/json"
     return web.Response(status=status, body=body, headers=headers)
 

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 from relaydesk.config.model import Settings
 from relaydesk.core.hopcheck.dialback import PATH as DIALBACK_PATH
 from relaydesk.core.ports import Clock
+from relaydesk.core.relay.hop import ATTESTATION_PATH, DETAILS_PATH, LEDGER_PATH, RESERVE_PATH
 from relaydesk.engine.hopcheck.service import HopChecks
-from relaydesk.engine.relay.asking.ask import LEDGER_PATH
 from relaydesk.engine.relay.service import NetworkService
 from relaydesk.engine.relay.target.desk import ROUTES, Target
 from relaydesk.surfaces.network.app import make_network_app
+from relaydesk.surfaces.network.attestation import attestation
 from relaydesk.surfaces.network.details import details
 from relaydesk.surfaces.network.dialback import dial_back
 from relaydesk.surfaces.network.directory import directory_routes
@@ -36,7 +37,8 @@ def network_listener(
     parts = service.parts
     assert parts is not None
     routes = [
-        Route("GET", "/v1/zs/details", details(parts.own)),
+        Route("GET", DETAILS_PATH, details(parts.own)),
+        Route("GET", ATTESTATION_PATH, attestation),
         Route("GET", "/v1/models", list_models(parts.own)),
         Route("GET", "/v1/models/{id}", show_model(parts.own)),
         *(_serving(parts.target, settings) if parts.target is not None else ()),
@@ -61,7 +63,7 @@ def _serving(target: Target, settings: Settings) -> tuple[Route, ...]:
     """The routes of a target."""
     answer = inference(target, lambda: settings.heartbeat)
     return (
-        Route("POST", "/v1/zs/reserve", reserve(target)),
+        Route("POST", RESERVE_PATH, reserve(target)),
         Route("POST", LEDGER_PATH, ledger(target)),
         *(Route("POST", path, answer) for path in ROUTES),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
@@ -30,8 +31,9 @@ def show_model(own: OwnDetails) -> Handler:
     """The handler of one entry, the same as in the list."""
 
     async def answer(asked: Asked) -> web.StreamResponse:
+        wanted = unquote(asked.rest)
         for each in own.models():
-            if each.id == asked.rest:
+            if each.id == wanted:
                 return _json(asked, _entry(each))
         raise WireError("not_found", "there is no such model here")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from relaydesk.engine.relay.asking.ask import LEDGER_PATH
+from relaydesk.core.relay.hop import LEDGER_PATH
 from tests.support.ledger_rig import ANN, text
 from tests.support.target_rig import TargetRig
 from tests.support.wire import codec

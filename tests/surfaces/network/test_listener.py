@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from relaydesk.core.relay.catalogue import read_error
 from relaydesk.core.relay.hop import RELAY_PATH
 from relaydesk.core.relay.records.details import OfferedModel, decode_details
 from relaydesk.engine.relay.directory.shelf import Shelf
@@ -68,7 +69,15 @@ async def test_models_have_prices_as_text_and_an_entry_is_the_same_alone(tmp_pat
         status, _, alone = await asked(url, "/v1/models/smollm2")
         assert status == 200
         assert alone in body
+        assert (await asked(url, "/v1/models/smoll%6D2"))[2] == alone
         assert (await asked(url, "/v1/models/other"))[0] == 404
+
+
+async def test_no_attestation(tmp_path: Path) -> None:
+    async with listening(tmp_path) as (_, url):
+        status, headers, body = await asked(url, "/v1/zs/attestation?nonce=" + "0" * 64)
+        assert (status, headers["Access-Control-Allow-Origin"]) == (404, "*")
+        assert read_error(body).code == "attestation_disabled"
 
 
 async def test_a_path_of_the_public_url_may_be_left_on(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from relaydesk.core.relay.address import decode_address
 
 DOCUMENT_PATH: Final = "/v1/zs/directory"
+RECORDS_PATH: Final = f"{DOCUMENT_PATH}/records"
 ALLOWED: Final = "ADDRESS@https://HOST[/PATH] or ADDRESS@/absolute/file"
 
 

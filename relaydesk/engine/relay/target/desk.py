@@ -113,7 +113,9 @@ class Target:
             question = await self._opening.open(body, LEDGER_LIMIT)
             reply_to = msgspec.json.decode(question, type=_Question).reply_to
             answer = await self._ledger.answer(question)
-            return seal_envelope(self._age, answer, reply_to)
+            return await self._opening.off_loop(
+                len(answer), lambda: seal_envelope(self._age, answer, reply_to)
+            )
         except SealedError as error:
             raise WireError("bad_envelope", str(error)) from None
         except LedgerRefusal as refusal:
