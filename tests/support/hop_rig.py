@@ -22,7 +22,7 @@ from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.engine.relay.relaying.circuits import Caps, Circuits
 from relaydesk.engine.relay.relaying.forward import Forwarder
 from relaydesk.engine.relay.relaying.meter import RelayMeter
-from relaydesk.engine.relay.relaying.verified import Verified
+from relaydesk.engine.relay.relaying.verified import VerifiedTargets
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.state import Network
 
@@ -209,7 +209,7 @@ class HopRig:
             allow_private=lambda: allow_private,
             tls=lambda: trust or ssl.create_default_context(),
         )
-        self.verified = Verified(self.outbound, self.clock)
+        self.verified = VerifiedTargets(self.outbound, self.clock)
         self.meter = RelayMeter(self.clock, NoMeterFile())  # type: ignore[arg-type]
         self.circuits = Circuits(self.clock, self.meter, lambda: self.caps, bytes(32))
         self.forwarder = Forwarder(

@@ -16,7 +16,6 @@ from relaydesk.core.relay.ref import NodeRef
 # No ticket lives longer: a hold always ends within this and the grace.
 LONGEST_S: Final = 3600
 _FREE: Final = b"relaydesk-free-v1\0"
-MOST_FEE_BPS: Final = 2000
 
 
 class Terms(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ import re
 from typing import Final
 
 KEY_BYTES: Final = 32
-ADDRESS_CHARS: Final = 58
 _CHECKSUM_BYTES: Final = 4
 _ADDRESS: Final = re.compile(r"[A-Z2-7]{58}")
 _PADDING: Final = "=" * 6

@@ -30,7 +30,6 @@ from relaydesk.core.ledger.records import (
     Signer,
     Values,
     check_signature,
-    ticket_bytes,
 )
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ledger.statement import MOST_ROWS, Statement
@@ -49,18 +48,6 @@ from relaydesk.store.ledger_sums import Totals
 
 # Tickets that nobody paid for are forgotten after so long; what models earned by day stays.
 FREE_KEPT_MS = 30 * 86_400_000
-
-
-class OpenTicket(msgspec.Struct, frozen=True):
-    """What a node's payment check compares field by field (wire §6); ``state`` is the ticket's now."""
-
-    ticket_id_raw16: bytes
-    operator_id: int
-    node_id: int
-    payer_addr: str
-    max_price: int
-    node_signing: str
-    state: rules.State
 
 
 class Ledger:
@@ -113,12 +100,6 @@ class Ledger:
 
     # Opening
 
-    async def can_open(self, payer: str, max_price: int) -> bool:
-        """Whether the payer's credit, less what is held, allows a ticket of ``max_price``."""
-        if max_price <= 0:
-            return max_price == 0
-        return (await self.account(payer)).balance >= max_price
-
     async def open_(self, terms: Terms, request: OpenRequest | None, tx_id: str) -> Ticket:
         """Hold a ticket's price, once. ``tx_id`` is the inner header's `algorand_tx_id`.
 
@@ -143,21 +124,6 @@ class Ledger:
         await self._repo.run(work)
         self.changed()
         return ticket
-
-    async def get_open(self, tx_id: str) -> OpenTicket | None:
-        """What a transaction opened, whatever became of it since; None for one that is not known."""
-        ticket = await self.ticket(tx_id)
-        if ticket is None:
-            return None
-        return OpenTicket(
-            ticket_bytes(ticket.ticket_id),
-            self.ref.operator,
-            self.ref.node,
-            ticket.payer,
-            ticket.max_price,
-            self._node.address,
-            ticket.state,
-        )
 
     async def ticket(self, tx_id: str) -> Ticket | None:
         """A ticket as it stands."""

@@ -14,6 +14,7 @@ from relaydesk.core.errors import FaultError
 from relaydesk.core.ledger.keys import KeySigner
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.relay.directory.source import parse_source
+from relaydesk.core.relay.hop import LEDGER_PATH
 from relaydesk.core.relay.records.details import OfferedModel
 from relaydesk.core.relay.records.ephemeral import Ephemeral, sign_ephemeral
 from relaydesk.core.view.network import Standing
@@ -24,7 +25,6 @@ from relaydesk.engine.ledger.purse import Purse
 from relaydesk.engine.looplag import LoopLag
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.relay.age import PyrageAge
-from relaydesk.engine.relay.asking.ask import LEDGER_PATH
 from relaydesk.engine.relay.asking.asker import Asker
 from relaydesk.engine.relay.asking.view import Stranger
 from relaydesk.engine.relay.details import OwnDetails
@@ -41,7 +41,7 @@ from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.engine.relay.relaying.circuits import Caps, Circuits
 from relaydesk.engine.relay.relaying.forward import Forwarder
 from relaydesk.engine.relay.relaying.meter import RelayMeter
-from relaydesk.engine.relay.relaying.verified import Verified
+from relaydesk.engine.relay.relaying.verified import VerifiedTargets
 from relaydesk.engine.relay.scrub import Scrubber
 from relaydesk.engine.relay.target.desk import Target
 from relaydesk.engine.relay.target.serve import Strangers
@@ -112,7 +112,7 @@ class Parts:
     keeper: Keeper | None
     asker: Asker
     meter: RelayMeter
-    verified: Verified
+    verified: VerifiedTargets
     forwarder: Forwarder
     scrubber: Scrubber
     trust: ssl.SSLContext
@@ -136,7 +136,7 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
     book, sources, publisher = await _directories(ground, said, identity, outbound)
     meter = RelayMeter(ground.clock, RelayMeterRepo(ground.database))
     await meter.open()
-    verified = Verified(outbound, ground.clock)
+    verified = VerifiedTargets(outbound, ground.clock)
     age = PyrageAge()
     keys = Ephemerals(age, _advertiser(identity), ground.clock)
     ledger, purse = await _books(ground, identity, secrets)

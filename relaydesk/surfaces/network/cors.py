@@ -19,8 +19,10 @@ from relaydesk.core.relay.hop import (
     RELAY_PATH,
     TARGET_HEADER,
 )
+from relaydesk.core.relay.sealed.headers import RECEIPT_HEADER, SETTLE_GROUP_HEADER
+from relaydesk.core.relay.sealed.response_key import RESPONSE_KEY_HEADER
 
-EXPOSED: Final = f"{HOP_HEADER}, X-Zs-Response-Key, X-Zs-Receipt, X-Zs-Settle-Group, Retry-After"
+EXPOSED: Final = f"{HOP_HEADER}, {RESPONSE_KEY_HEADER}, {RECEIPT_HEADER}, {SETTLE_GROUP_HEADER}, Retry-After"
 ALLOWED: Final = f"Content-Type, Accept, {TARGET_HEADER}, {NODE_HEADER}, {PATH_HEADER}, {METHOD_HEADER}"
 _DAY_S: Final = 86_400
 

@@ -16,7 +16,6 @@ from relaydesk.engine.ledger.ledger import Ledger
 from tests.support.ledger_rig import (
     ANN,
     BOB,
-    NODE,
     REF,
     VALUES,
     LedgerRig,
@@ -194,8 +193,6 @@ async def test_what_cannot_be_opened(rig: LedgerRig) -> None:
     ledger = await rig.start()
     await rig.credit(ledger, ANN, 150)
     tx_id, terms = await rig.open(ledger, ANN, 100)
-    assert not await ledger.can_open(ANN.address, 51)
-    assert await ledger.can_open(ANN.address, 50)
     request, _ = open_request(terms, ANN)
     await refused(ledger.open_(terms, request, tx_id), "replayed")
     again = msgspec.structs.replace(terms, max_price=1)
@@ -277,18 +274,6 @@ async def test_what_a_reserve_brings_never_fails_it(rig: LedgerRig) -> None:
             Settled(tx_id, "settled"),
         ),
     )
-
-
-async def test_the_payment_check(rig: LedgerRig) -> None:
-    ledger = await rig.start()
-    await rig.credit(ledger, ANN, 100)
-    assert await ledger.get_open("A" * 52) is None
-    tx_id, _ = await rig.open(ledger, ANN)
-    found = await ledger.get_open(tx_id)
-    assert found is not None
-    assert (len(found.ticket_id_raw16), found.operator_id, found.node_id) == (16, *REF)
-    assert (found.payer_addr, found.max_price, found.node_signing) == (ANN.address, 100, NODE.address)
-    assert found.state == "open"
 
 
 async def test_opens_at_once_never_hold_more_than_there_is(rig: LedgerRig) -> None:

@@ -15,7 +15,6 @@ from relaydesk.core.relay.bound.image_parts import ImageParts, find_image_parts,
 from relaydesk.core.relay.bound.image_size import size_of_url
 
 BoundVersion = Literal[1, 2]
-BOUND_VERSIONS: Final[tuple[BoundVersion, ...]] = (1, 2)
 # Bodies up to this size may be measured on the loop.
 ON_LOOP_BYTES: Final = 256 * 1024
 MAX_COUNT: Final = 2**63 - 1

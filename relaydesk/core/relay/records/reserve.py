@@ -6,6 +6,7 @@ at a sibling, and the set of recipients seen stops it at the same node.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -22,7 +23,6 @@ from relaydesk.core.relay.records.canonical import (
     S,
     b64,
     decode_record,
-    sign,
     verify_text,
 )
 from relaydesk.core.relay.records.ephemeral import is_recipient
@@ -133,10 +133,15 @@ def reserve_bytes(request: ReserveRequest, ref: NodeRef) -> bytes:
     return DOMAIN + S(request.payer_addr) + ids + asked + I64(request.payer_issued_at or 0)
 
 
-def sign_reserve(seed: bytes, ref: NodeRef, request: ReserveRequest, issued_at: int) -> ReserveRequest:
-    """``request`` signed by the payer key of ``seed`` at ``issued_at`` (seconds). Raises `RecordError`."""
+def sign_reserve(
+    sign: Callable[[bytes], bytes], ref: NodeRef, request: ReserveRequest, issued_at: int
+) -> ReserveRequest:
+    """``request`` for the node ``ref`` with the payer's signature of ``issued_at`` (seconds).
+
+    ``sign`` is the payer key's, over the SHA-256 of what it is given. Raises `RecordError`.
+    """
     stamped = msgspec.structs.replace(request, payer_issued_at=issued_at)
-    signature = b64(sign(seed, reserve_bytes(stamped, ref)))
+    signature = b64(sign(reserve_bytes(stamped, ref)))
     return msgspec.structs.replace(stamped, payer_sig=signature)
 
 

@@ -15,7 +15,7 @@ from relaydesk.core.relay.records.canonical import RecordError, b64, unb64
 from relaydesk.core.relay.sealed.box import KEY_SIZE
 from relaydesk.core.relay.sealed.envelope import SealedError
 
-HEADER: Final = "X-Zs-Response-Key"
+RESPONSE_KEY_HEADER: Final = "X-Zs-Response-Key"
 # A wrapped key has some 300 characters.
 TEXT_LIMIT: Final = 4096
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -13,8 +13,6 @@ Purpose = Literal["probe", "reserve", "inference", "ledger"]
 # Until the head of an answer: what is asked before paying is answered at once, a model may think (wire §1.3).
 QUICK_HEAD_S: Final = 30.0
 LONG_HEAD_S: Final = 300.0
-# Ours beside the wire's paths; only relays that announce it forward it (design §6).
-LEDGER_PATH: Final = "/v1/zs/ledger"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,5 +31,5 @@ class Ask:
     content_type: str = ""
     accept: str = ""
     head_s: float = QUICK_HEAD_S
-    check: Callable[[NodeRef, bytes], str] | None = None
+    check: Callable[[NodeRef, bytes], Awaitable[str]] | None = None
     check_limit: int = 0

@@ -6,31 +6,24 @@ In memory only. Of a node that was never probed the wire assumes the major versi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from relaydesk.core.ports import Clock
-from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.records.canonical import RecordError
-from relaydesk.core.relay.records.details import Details, decode_details
-from relaydesk.core.relay.records.ephemeral import Holds, check_ephemeral
+from relaydesk.core.relay.records.details import Details
+from relaydesk.core.relay.records.details_check import check_details
 from relaydesk.core.relay.ref import Directory, Listed, NodeRef
 from relaydesk.core.relay.version import UNPROBED, marks_hops, newer_than_ours
 from relaydesk.core.text import SafeText, safe_text
+from relaydesk.engine.relay.fetch_details import read_details
 
 # A target that relay after relay could not reach is left alone this long, doubling up to the longest.
 FIRST_BACKOFF_S: Final = 30.0
 LONGEST_BACKOFF_S: Final = 600.0
 _NONE: Final = SafeText("")
 _VERSION: Final = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\..*)?")
-
-_REFUSED: Final = {
-    Holds.BAD_SIGNATURE: "the advert of its key is not signed by the key that the directory names",
-    Holds.FROM_THE_FUTURE: "the advert of its key is from the future: one of the two clocks is wrong",
-    Holds.BAD_LIFE: "the advert of its key would hold longer than any may",
-    Holds.EXPIRED: "the advert of its key has expired",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,6 @@ class Peer:
     problem: SafeText = _NONE
     tried: bool = False
     probed_at_ms: int = 0
-    reached_at_ms: int = 0
     down_until: float = 0.0
     backoff_s: float = 0.0
 
@@ -118,21 +110,28 @@ class Peers:
         """Whether a relay itself advertised a version that promises the marker (wire §2.2)."""
         return marks_hops(self.version(ref))
 
-    def check(self, ref: NodeRef, body: bytes) -> str:
+    async def check(self, ref: NodeRef, body: bytes) -> str:
         """Take details that came back through a relay; why they are not that node's, empty where they are.
 
         Where they are not, what was known before stays.
         """
+        try:
+            details, unread = await read_details(body), ""
+        except RecordError as error:
+            details, unread = None, str(error)
         peer = self.get(ref)
         if peer is None:
             return "no directory lists it any more"
         now_ms = self._clock.wall_ms()
         peer.probed_at_ms = now_ms
         try:
-            peer.verified = verified(peer.listed, body, now_ms)
+            if details is None:
+                raise RecordError(unread)
+            stale = check_details(details, peer.listed, now_ms // 1000, relayed=True)
         except RecordError as error:
             peer.problem = safe_text(str(error))
             return str(error)
+        peer.verified = Verified(details, stale, now_ms)
         peer.version = peer.verified.details.proto_version
         peer.problem = _NONE
         return ""
@@ -140,7 +139,6 @@ class Peers:
     def reached(self, ref: NodeRef) -> None:
         """A target's own answer came back: it is not down."""
         if peer := self.get(ref):
-            peer.reached_at_ms = self._clock.wall_ms()
             peer.down_until = peer.backoff_s = 0.0
 
     def down(self, ref: NodeRef) -> None:
@@ -162,40 +160,6 @@ class Peers:
     def newer_than_ours(self) -> list[Peer]:
         """Probed nodes whose version is ahead of this one's."""
         return [peer for peer in self if peer.probed and newer_than_ours(peer.version)]
-
-
-def verified(listed: Listed, body: bytes, now_ms: int, *, relayed: bool = True) -> Verified:
-    """Details of ``listed`` as they were fetched at ``now_ms`` (wire §4.2, §5.1).
-
-    Raises `RecordError`, with a sentence of ours, where they cannot be read, name another node, or advertise
-    no key that may be sealed to.
-    """
-    details = decode_details(body)
-    _same_identity(listed, details)
-    advert = details.ephemeral
-    if advert is None:
-        raise RecordError("its details advertise no key")
-    try:
-        public = decode_address(listed.signing)
-    except ValueError as error:
-        raise RecordError("the directory names no key of it that could have signed") from error
-    holds = check_ephemeral(advert, listed.ref, public, now_ms // 1000, relayed=relayed)
-    if not holds.usable:
-        raise RecordError(_REFUSED[holds])
-    return Verified(details, holds is Holds.STALE, now_ms)
-
-
-def _same_identity(listed: Listed, details: Details) -> None:
-    found = (details.operator_id, details.node_id, details.owner_addr, details.signing_addr)
-    wanted = (listed.ref.operator, listed.ref.node, listed.owner, listed.signing)
-    names = ("operator", "number", "owner", "signing key")
-    wrong = [name for name, a, b in zip(names, found, wanted, strict=True) if a != b]
-    if wrong:
-        raise RecordError(f"its details name another {' and '.join(_few(wrong))} than the directory")
-
-
-def _few(names: Collection[str]) -> list[str]:
-    return list(names)[:2]
 
 
 def _order(version: str) -> tuple[int, int]:

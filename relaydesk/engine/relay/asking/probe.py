@@ -13,6 +13,7 @@ from typing import Final
 
 from relaydesk.core.events import Event, NetworkChanged, RelaysChanged
 from relaydesk.core.ports import Clock, Rng
+from relaydesk.core.relay.hop import DETAILS_PATH
 from relaydesk.core.relay.records.details import DETAILS_LIMIT
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.text import safe_text
@@ -26,7 +27,6 @@ from relaydesk.engine.relay.asking.peers import Peers
 from relaydesk.engine.relay.asking.reputations import Reputations
 from relaydesk.engine.relay.asking.send import Sender
 
-PATH: Final = "/v1/zs/details"
 HEAD_S: Final = 15.0
 AT_ONCE: Final = 6
 # Rounds of all nodes must not meet: each interval is up to this share shorter or longer.
@@ -130,7 +130,7 @@ class Prober:
     async def _probe(self, target: NodeRef, first: NodeRef | None) -> list[HopView]:
         ask = Ask(
             target=target,
-            path=PATH,
+            path=DETAILS_PATH,
             method="GET",
             purpose="probe",
             accept="application/json",

@@ -9,7 +9,14 @@ from typing import Final, Protocol
 
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.catalogue import MOST_ERROR_BYTES, read_error
-from relaydesk.core.relay.hop import HopRequest, allowed_path, has_marker, relay_headers, relay_url
+from relaydesk.core.relay.hop import (
+    LEDGER_PATH,
+    HopRequest,
+    allowed_path,
+    has_marker,
+    relay_headers,
+    relay_url,
+)
 from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.core.relay.schedule import (
     INNER_ATTEMPTS,
@@ -20,7 +27,7 @@ from relaydesk.core.relay.schedule import (
     wait,
 )
 from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
-from relaydesk.engine.relay.asking.ask import LEDGER_PATH, Ask
+from relaydesk.engine.relay.asking.ask import Ask
 from relaydesk.engine.relay.asking.choice import Choice
 from relaydesk.engine.relay.asking.judge import Judge, Judged, Seen
 from relaydesk.engine.relay.asking.peers import Peers
@@ -216,7 +223,7 @@ async def _look_into(ask: Ask, reply: Reply, seen: Seen) -> bytes:
     if not good:
         seen.code = read_error(body).code if whole else ""
     elif ask.check is not None:
-        seen.detail = ask.check(ask.target, body) if whole else "the answer broke off"
+        seen.detail = await ask.check(ask.target, body) if whole else "the answer broke off"
         seen.foreign = bool(seen.detail)
     return body
 

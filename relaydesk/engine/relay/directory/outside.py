@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
-from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.directory.record import NodeRecord
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.records.canonical import RecordError
-from relaydesk.core.relay.records.details import DETAILS_LIMIT, Details, decode_details
-from relaydesk.core.relay.records.ephemeral import check_ephemeral
+from relaydesk.core.relay.records.details import Details
+from relaydesk.core.relay.records.details_check import DetailsError, check_details
+from relaydesk.core.relay.ref import Listed
+from relaydesk.engine.relay.fetch_details import fetch_details
 from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.engine.relay.outbound.unreachable import UnreachableError
 
-DETAILS_PATH: Final = "/v1/zs/details"
 LOOK_S: Final = 20.0
 
 
@@ -25,8 +24,7 @@ async def look(record: NodeRecord, outbound: Outbound, now_s: int) -> None:
     identity.
     """
     try:
-        async with asyncio.timeout(LOOK_S):
-            body = await _details(record.base_url + DETAILS_PATH, outbound)
+        details = await fetch_details(outbound, record.base_url, LOOK_S)
     except TimeoutError:
         raise _unseen(f"it gave no details within {LOOK_S:g} s") from None
     except UnreachableError as error:
@@ -37,38 +35,29 @@ async def look(record: NodeRecord, outbound: Outbound, now_s: int) -> None:
                 "get one from an ACME server (RELAY_TLS_DOMAIN), or give RELAY_TLS_CERT and RELAY_TLS_KEY",
             ) from None
         raise _unseen(error.reason) from None
-    except ValueError:
-        raise _unseen("its base URL cannot be asked for") from None
-    try:
-        details = decode_details(body)
     except RecordError:
         raise Refused("identity", "what answers at the base URL gives no details of a node") from None
+    except ValueError:
+        raise _unseen("its base URL cannot be asked for") from None
     _compare(record, details, now_s)
 
 
-async def _details(url: str, outbound: Outbound) -> bytes:
-    async with await outbound.send(url, "GET", [("Accept", "application/json")], head_s=LOOK_S) as reply:
-        if reply.status != 200:
-            raise _unseen(f"its {DETAILS_PATH} answered {reply.status}")
-        return await reply.read(DETAILS_LIMIT)
-
-
 def _compare(record: NodeRecord, details: Details, now_s: int) -> None:
-    said = (details.operator_id, details.node_id, details.owner_addr, details.signing_addr)
-    if said != (*record.ref, record.owner, record.certificate.signing):
+    listed = Listed(record.ref, record.owner, record.certificate.signing, record.base_url)
+    try:
+        check_details(details, listed, now_s, relayed=False)
+    except DetailsError as error:
+        if error.identity:
+            raise Refused(
+                "identity",
+                "the node at the base URL is another one than the record's",
+                "check RELAY_PUBLIC_URL, and that its proxy leads to this node",
+            ) from None
         raise Refused(
             "identity",
-            "the node at the base URL is another one than the record's",
-            "check RELAY_PUBLIC_URL, and that its proxy leads to this node",
-        )
-    advert = details.ephemeral
-    public = decode_address(record.certificate.signing)
-    if advert is None or not check_ephemeral(advert, record.ref, public, now_s, relayed=False).usable:
-        raise Refused(
-            "identity",
-            "the node at the base URL shows no key signed by the certified one that is valid now",
+            f"the node at the base URL shows no key that may be sealed to ({error})",
             "check its clock",
-        )
+        ) from None
 
 
 def _unseen(why: str) -> Refused:

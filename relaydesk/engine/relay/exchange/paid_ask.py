@@ -20,7 +20,7 @@ from relaydesk.core.relay.sealed.body import MEDIA_TYPE
 from relaydesk.core.relay.sealed.box import Exchange as Sealed
 from relaydesk.core.relay.sealed.envelope import SealedError, seal_envelope
 from relaydesk.core.relay.sealed.inner import Inner, write_inner
-from relaydesk.core.relay.sealed.response_key import HEADER, key_is_committed, unwrap_key
+from relaydesk.core.relay.sealed.response_key import RESPONSE_KEY_HEADER, key_is_committed, unwrap_key
 from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
 from relaydesk.engine.relay.asking.ask import LONG_HEAD_S, Ask
 from relaydesk.engine.relay.asking.asker import Asker
@@ -100,7 +100,7 @@ class PaidAsk:
 
     async def _checked(self, answered: Answered, bill: Bill) -> Sealed:
         held = bill.reservation
-        wrapped = answered.headers.get(HEADER)
+        wrapped = answered.headers.get(RESPONSE_KEY_HEADER)
         good = 200 <= answered.status < 300
         if wrapped is None and not good:
             bill.refused()

@@ -20,10 +20,11 @@ from relaydesk.core.relay.catalogue import MOST_ERROR_BYTES, ErrorReport, read_e
 from relaydesk.core.relay.exchange.demand import Demand
 from relaydesk.core.relay.exchange.refused import move, reserve_fault
 from relaydesk.core.relay.exchange.ticket_check import Terms, ticket_fault
+from relaydesk.core.relay.hop import RESERVE_PATH
 from relaydesk.core.relay.price.charge import leg
-from relaydesk.core.relay.records.canonical import RecordError, b64
+from relaydesk.core.relay.records.canonical import RecordError
 from relaydesk.core.relay.records.details import Details
-from relaydesk.core.relay.records.reserve import MEDIA_TYPE, ReserveRequest, encode_reserve, reserve_bytes
+from relaydesk.core.relay.records.reserve import MEDIA_TYPE, ReserveRequest, encode_reserve, sign_reserve
 from relaydesk.core.relay.records.reserve_response import ReserveResponse, decode_response
 from relaydesk.core.relay.records.ticket import Ticket
 from relaydesk.core.relay.ref import NodeRef
@@ -43,7 +44,6 @@ from relaydesk.engine.relay.exchange.passed_over import PassedOver, inconsistent
 from relaydesk.engine.relay.exchange.sealing_peer import sealing_peer
 from relaydesk.engine.relay.outbound.outbound import UnreachableError
 
-RESERVE_PATH: Final = "/v1/zs/reserve"
 # A response has a ticket, a key and how an account stands: some kilobytes.
 RESPONSE_LIMIT: Final = 256 * 1024
 # Nobody's clock is further off; a stamp of another day would only let a caught reserve be kept for then.
@@ -181,9 +181,7 @@ class Reserver:
             relaydesk_settle=msgspec.Raw(b"null" if extras is None else msgspec.json.encode(extras.settle)),
         )
         issued_at = attempt.issued_at if attempt.issued_at is not None else self._now_s()
-        stamped = msgspec.structs.replace(request, payer_issued_at=issued_at)
-        signature = b64(payer.sign(reserve_bytes(stamped, candidate.ref)))
-        return msgspec.structs.replace(stamped, payer_sig=signature)
+        return sign_reserve(payer.sign, candidate.ref, request, issued_at)
 
     def _afford(self, ref: NodeRef, told: Capacity, asked: ReserveRequest) -> None:
         """Pass over a target where our credit was too little lately, whatever comes of what is held there.
@@ -295,7 +293,7 @@ async def _read(ref: NodeRef, answered: Answered) -> bytes:
         raise PassedOver(ref, "unreachable", fault) from None
 
 
-def _carries(_: NodeRef, body: bytes) -> str:
+async def _carries(_: NodeRef, body: bytes) -> str:
     """Why a body is no target's answer: what stands in front of a relay also answers with 200."""
     try:
         read_envelope(body, RESPONSE_LIMIT)

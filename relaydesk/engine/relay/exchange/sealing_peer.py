@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from relaydesk.core.ports import Clock
+from relaydesk.core.relay.hop import DETAILS_PATH
 from relaydesk.core.relay.records.details import DETAILS_LIMIT
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.relay.asking.answered import NotReachedError
 from relaydesk.engine.relay.asking.ask import Ask
 from relaydesk.engine.relay.asking.asker import Asker
 from relaydesk.engine.relay.asking.peers import Peer
-from relaydesk.engine.relay.asking.probe import HEAD_S, PATH
+from relaydesk.engine.relay.asking.probe import HEAD_S
 from relaydesk.engine.relay.exchange.passed_over import no_key, not_reached
 
 
@@ -25,7 +26,7 @@ async def sealing_peer(
     if anew or peer is None or not _usable(peer, clock):
         ask = Ask(
             target=ref,
-            path=PATH,
+            path=DETAILS_PATH,
             method="GET",
             purpose="probe",
             accept="application/json",

@@ -16,7 +16,7 @@ from relaydesk.core.relay.hop import HopRequest, forwarded_headers, parse_relay_
 from relaydesk.core.relay.ref import Directory, Listed
 from relaydesk.engine.relay.outbound.outbound import Outbound, Reply, UnreachableError
 from relaydesk.engine.relay.relaying.circuits import Circuits, busy
-from relaydesk.engine.relay.relaying.verified import Verified
+from relaydesk.engine.relay.relaying.verified import VerifiedTargets
 
 # Image routes send no headers before they are done (wire §1.3).
 HEAD_S: Final = 300.0
@@ -98,7 +98,7 @@ class Forwarder:
         *,
         directory: Directory,
         outbound: Outbound,
-        verified: Verified,
+        verified: VerifiedTargets,
         circuits: Circuits,
         draining: Callable[[], bool],
         also: frozenset[str] = frozenset(),

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from relaydesk.core.ports import Clock
-from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.records.canonical import RecordError
-from relaydesk.core.relay.records.details import DETAILS_LIMIT, Details, decode_details
-from relaydesk.core.relay.records.ephemeral import check_ephemeral
+from relaydesk.core.relay.records.details_check import check_details
 from relaydesk.core.relay.ref import Listed, NodeRef
+from relaydesk.engine.relay.fetch_details import fetch_details
 from relaydesk.engine.relay.outbound.outbound import Outbound, UnreachableError
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 
@@ -27,9 +26,6 @@ BACK_OFF_S: Final = 10.0
 FETCH_S: Final = 20.0
 # Targets remembered. Beyond that the one verified longest ago goes: it is asked again when it is needed.
 _MOST: Final = 4096
-_DETAILS: Final = "/v1/zs/details"
-# Decoding more than this would hold up the loop.
-_ON_LOOP: Final = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -43,7 +39,7 @@ class _Target:
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
-class Verified:
+class VerifiedTargets:
     """The cache. One fetch a target at a time, whoever waits for it."""
 
     def __init__(self, outbound: Outbound, clock: Clock) -> None:
@@ -95,15 +91,17 @@ class Verified:
 
     async def _verify(self, target: _Target) -> None:
         try:
-            async with asyncio.timeout(FETCH_S):
-                details = await self._fetch(target.listed)
-            why = _mismatch(details, target.listed, self._clock.wall_ms() // 1000)
+            details = await fetch_details(self._outbound, target.listed.base_url, FETCH_S)
+            check_details(details, target.listed, self._clock.wall_ms() // 1000, relayed=False)
+            why = ""
         except TimeoutError:
             why = f"its details did not come within {FETCH_S:g} s"
         except UnreachableError as error:
             why = error.reason
-        except (RecordError, ValueError):
-            why = "its details cannot be read"
+        except RecordError as error:
+            why = str(error)
+        except ValueError:
+            why = "its base URL cannot be asked for"
         finally:
             target.task = None
         now = self._clock.mono()
@@ -112,28 +110,3 @@ class Verified:
             target.not_before = now + BACK_OFF_S
         else:
             target.good_until = now + GOOD_S
-
-    async def _fetch(self, listed: Listed) -> Details:
-        reply = await self._outbound.send(
-            listed.base_url + _DETAILS, "GET", [("Accept", "application/json")], head_s=FETCH_S
-        )
-        async with reply:
-            if reply.status != 200:
-                raise UnreachableError("broken", f"it answered {reply.status} for its details")
-            body = await reply.read(DETAILS_LIMIT)
-        if len(body) > _ON_LOOP:
-            return await asyncio.to_thread(decode_details, body)
-        return decode_details(body)
-
-
-def _mismatch(details: Details, listed: Listed, now_s: int) -> str:
-    """Why these are not the details of the listed node; empty where they are."""
-    if NodeRef(details.operator_id or 0, details.node_id or 0) != listed.ref or details.operator_id is None:
-        return "what answers there is another node"
-    if details.owner_addr != listed.owner or details.signing_addr != listed.signing:
-        return "what answers there has other keys than the directory says"
-    advert = details.ephemeral
-    if advert is None:
-        return "it advertises no key"
-    held = check_ephemeral(advert, listed.ref, decode_address(listed.signing), now_s, relayed=False)
-    return "" if held.usable else f"the key that it advertises does not hold ({held.value})"

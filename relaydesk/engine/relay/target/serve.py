@@ -20,7 +20,7 @@ from relaydesk.core.relay.records.receipt import Receipt, encode_receipt
 from relaydesk.core.relay.sealed.body import seal_body
 from relaydesk.core.relay.sealed.box import NONCE_SIZE, Exchange
 from relaydesk.core.relay.sealed.headers import RECEIPT_HEADER, seal_receipt
-from relaydesk.core.relay.sealed.response_key import HEADER, wrap_key
+from relaydesk.core.relay.sealed.response_key import RESPONSE_KEY_HEADER, wrap_key
 from relaydesk.core.relay.sealed.stream import Sealer
 from relaydesk.engine.gateway.run import Run, Stranger
 from relaydesk.engine.ledger.ledger import Ledger
@@ -117,7 +117,7 @@ class Answering:
     def headers(self) -> dict[str, str]:
         """What stands before every sealed answer: the response key, wrapped."""
         held = self._admitted.held
-        return {HEADER: wrap_key(self._means.age, held.key, held.recipient)}
+        return {RESPONSE_KEY_HEADER: wrap_key(self._means.age, held.key, held.recipient)}
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """The sealed events, to ``[DONE]``. Raises nothing of its own."""

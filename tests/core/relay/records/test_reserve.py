@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import struct
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 
 from relaydesk.core.relay.address import encode_address
+from relaydesk.core.relay.records.canonical import sign
 from relaydesk.core.relay.records.reserve import (
     ReserveError,
     ReserveRequest,
@@ -30,6 +32,7 @@ from tests.support.mutants import survives
 from tests.support.mutate import mutated
 
 SEED = b"\x09" * 32
+SIGN = partial(sign, SEED)
 KEY = Ed25519PrivateKey.from_private_bytes(SEED)
 PUBLIC = KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 PAYER = encode_address(PUBLIC)
@@ -85,7 +88,7 @@ def test_what_was_not_said_is_left_out() -> None:
 
 
 def test_the_payer_signs_as_the_wire_says() -> None:
-    made = sign_reserve(SEED, REF, REQUEST, NOW)
+    made = sign_reserve(SIGN, REF, REQUEST, NOW)
     assert (made.payer_sig, made.payer_issued_at) == (signed(), NOW)
     assert payer_key(made) == PUBLIC
     check_payer(decode_reserve(encode_reserve(made)), REF, NOW)
@@ -107,7 +110,7 @@ def test_the_payer_signs_as_the_wire_says() -> None:
     ],
 )
 def test_what_was_signed_cannot_be_changed(change: dict[str, Any]) -> None:
-    made = sign_reserve(SEED, REF, REQUEST, NOW)
+    made = sign_reserve(SIGN, REF, REQUEST, NOW)
     check_payer(msgspec.structs.replace(made, image_n=3, input_bound_version=2), REF, NOW)
     with pytest.raises(ReserveError) as caught:
         check_payer(msgspec.structs.replace(made, **change), REF, NOW)
@@ -115,7 +118,7 @@ def test_what_was_signed_cannot_be_changed(change: dict[str, Any]) -> None:
 
 
 def test_a_sibling_node_refuses_it() -> None:
-    made = sign_reserve(SEED, REF, REQUEST, NOW)
+    made = sign_reserve(SIGN, REF, REQUEST, NOW)
     for other in (NodeRef(42, 8), NodeRef(43, 7)):
         with pytest.raises(ReserveError):
             check_payer(made, other, NOW)
@@ -195,6 +198,6 @@ def test_any_json_is_read_or_refused(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_mutated_bytes(count: int) -> None:
     made = sign_reserve(
-        SEED, REF, msgspec.structs.replace(REQUEST, relaydesk_settle=msgspec.Raw(b"[1]")), NOW
+        SIGN, REF, msgspec.structs.replace(REQUEST, relaydesk_settle=msgspec.Raw(b"[1]")), NOW
     )
     survives(decode_reserve, ReserveError, encode_reserve(made), count)

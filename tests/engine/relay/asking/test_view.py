@@ -81,12 +81,12 @@ async def test_our_version_lagging_is_an_alert() -> None:
     rig = Rig(1, 2, 3)
     rig.nodes[2].proto_version = "9.11"
     for number in (1, 2, 3):
-        assert rig.peers.check(NodeRef(number, 1), rig.nodes[number].details()) == ""
+        assert await rig.peers.check(NodeRef(number, 1), rig.nodes[number].details()) == ""
     await rig.report.update()
     message = rig.standing()["network_version_lags", ""]
     assert message == "one node speaks version 9.11 of the network's protocol, this one 9.10"
     rig.nodes[2].proto_version = "9.10"
-    rig.peers.check(NodeRef(2, 1), rig.nodes[2].details())
+    await rig.peers.check(NodeRef(2, 1), rig.nodes[2].details())
     await rig.report.update()
     assert rig.standing() == {}
 
@@ -95,7 +95,7 @@ async def test_one_relay_in_full() -> None:
     rig = Rig(1, 2, 3)
     ref = NodeRef(2, 1)
     rig.nodes[2].models = [{"id": "a"}, {"id": "b"}]
-    rig.peers.check(ref, rig.nodes[2].details())
+    await rig.peers.check(ref, rig.nodes[2].details())
     for rtt in (20.4, 31.0):
         rig.reputations.latencies.add(ref, NodeRef(1, 1), rtt, rig.clock.mono(), 0.0)
     bad = Observation(rig.clock.wall_ms(), NodeRef(1, 1), 502, "", False, "unmarked_front_door")

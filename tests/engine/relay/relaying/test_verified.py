@@ -13,7 +13,7 @@ from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.engine.clock import SystemClock
 from relaydesk.engine.relay.outbound.outbound import Outbound, UnreachableError
 from relaydesk.engine.relay.relaying import verified as module
-from relaydesk.engine.relay.relaying.verified import BACK_OFF_S, GOOD_S, Verified
+from relaydesk.engine.relay.relaying.verified import BACK_OFF_S, GOOD_S, VerifiedTargets
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from tests.support.clock import FakeClock
 from tests.support.hop_rig import AGE_KEY, Target
@@ -24,7 +24,7 @@ class Rig:
         self.target = target
         self.clock = FakeClock(SystemClock().wall_ms())
         self.outbound = Outbound(self.clock, allow_private=lambda: True, tls=lambda: None)  # type: ignore[arg-type,return-value]
-        self.verified = Verified(self.outbound, self.clock)
+        self.verified = VerifiedTargets(self.outbound, self.clock)
 
     async def check(self, listed: Listed | None = None) -> str:
         """Empty where the target may be forwarded to, else why not."""
@@ -100,17 +100,17 @@ def advert(rig: Rig, ref: NodeRef, issued: int, life: int = LIFE_S) -> dict[str,
 @pytest.mark.parametrize(
     ("details", "why"),
     [
-        ({"operator_id": 5}, "another node"),
-        ({"node_id": 99}, "another node"),
-        ({"operator_id": None}, "another node"),
-        ({"operator_id": "5"}, "another node"),
-        ({"owner_addr": OTHER}, "other keys"),
-        ({"signing_addr": OTHER}, "other keys"),
-        ({"signing_addr": ""}, "other keys"),
+        ({"operator_id": 5}, "another operator"),
+        ({"node_id": 99}, "another number"),
+        ({"operator_id": None}, "another operator"),
+        ({"operator_id": "5"}, "another operator"),
+        ({"owner_addr": OTHER}, "another owner"),
+        ({"signing_addr": OTHER}, "another signing key"),
+        ({"signing_addr": ""}, "another signing key"),
         ({"ephemeral_sig": None}, "no key"),
-        ({"ephemeral_sig": "AAAA"}, "bad_signature"),
-        ({"ephemeral_age_pubkey": "age1" + "p" * 58}, "bad_signature"),
-        ({"operator_id": 2**64}, "cannot be read"),
+        ({"ephemeral_sig": "AAAA"}, "not signed"),
+        ({"ephemeral_age_pubkey": "age1" + "p" * 58}, "not signed"),
+        ({"operator_id": 2**64}, "does not fit"),
     ],
 )
 async def test_details_that_are_not_the_nodes_own(rig: Rig, details: dict[str, Any], why: str) -> None:
@@ -123,9 +123,9 @@ async def test_adverts_that_do_not_hold(rig: Rig) -> None:
     sibling = NodeRef(ref.operator, ref.node + 1)
     for fields, why in (
         (advert(rig, ref, NOW - LIFE_S - 120), "expired"),
-        (advert(rig, ref, NOW + 300), "from_the_future"),
-        (advert(rig, ref, NOW, 86_400), "bad_life"),
-        (advert(rig, sibling, NOW), "bad_signature"),
+        (advert(rig, ref, NOW + 300), "from the future"),
+        (advert(rig, ref, NOW, 86_400), "longer than any"),
+        (advert(rig, sibling, NOW), "not signed"),
     ):
         rig.target.details = fields
         rig.clock.advance(BACK_OFF_S)
@@ -137,7 +137,7 @@ async def test_a_record_that_aims_at_a_stranger(rig: Rig) -> None:
     aimed = replace(
         rig.target.listed, ref=NodeRef(77, 1), owner=OTHER, signing=encode_address(bytes([8]) * 32)
     )
-    assert await rig.check(aimed) == "what answers there is another node"
+    assert await rig.check(aimed) == "its details name another operator and owner than the directory"
     assert await rig.check() == ""
 
 
