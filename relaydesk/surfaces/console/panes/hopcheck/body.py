@@ -78,7 +78,9 @@ class Body(Container):
         self.query_one("#said", Made).show(
             (lambda width, *_: (*marked(tone, text, width), NOTHING)) if text else None
         )
-        self.query_one("#layers", LiveTable).rows = layers.rows(plan.entries(check))
+        table = self.query_one("#layers", LiveTable)
+        table.rows = layers.rows(plan.entries(check))
+        table.styles.height = len(table.rows) + 1
         self.query_one("#foot", Made).show(
             lambda width, *_: layers.foot(plan, check, now_ms, width, short=short)
         )

@@ -9,7 +9,7 @@ from relaydesk.core.view.amounts import duration
 from relaydesk.core.view.hopcheck import HopCheckView, HopScheduleView
 from relaydesk.surfaces.console.panes.hopcheck.plan import Entry, Plan
 from relaydesk.surfaces.console.panes.keys.present import age, until
-from relaydesk.surfaces.console.panes.prose import marked, paragraph, sentence
+from relaydesk.surfaces.console.panes.prose import NOTHING, marked, paragraph, sentence
 from relaydesk.surfaces.console.states import clock_time
 from relaydesk.surfaces.console.widgets.cells import fit, wrap
 from relaydesk.surfaces.console.widgets.cells import width as cells
@@ -61,9 +61,11 @@ def foot(plan: Plan, view: HopCheckView, now_ms: int, width: int, *, short: bool
     elif not plan.via:
         said = "Is there a proxy, tunnel or load balancer between? a adds it, so that it can be told apart."
         made += marked("dim", said, width)
-    made += _long(plan, width)
-    made += () if short else _schedule(view.schedule, now_ms, width)
-    return (*made, *_line(plan.cli(view), width, most=1 if short else 3))
+    gap = () if short else (NOTHING,)
+    made += [*gap, *_long(plan, width)] if made else _long(plan, width)
+    by_itself = () if short else _schedule(view.schedule, now_ms, width)
+    made += [*gap, *by_itself] if by_itself else []
+    return (*made, *gap, *_line(plan.cli(view), width, most=1 if short else 3))
 
 
 def _long(plan: Plan, width: int) -> tuple[Line, ...]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Lines of the head by the least rows of a terminal.
 _HEAD: Final = ((32, 6), (24, 4), (0, 2))
 # The check's place in the footer: this is where an operator sees that the node is passed over.
-_CHECK: Final = 60
+_CHECK: Final = 58
 _OPERATORS: Final = ("relays.trust", "relays.block", "relays.forget")
 _ASKS: Final = {
     "relays.trust": "Its nodes are used whatever directories say of it, until that is taken back.",
