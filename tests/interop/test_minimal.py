@@ -1,7 +1,7 @@
 """The minimal client, relay and target among themselves: honest exchanges, and each knob seen by the other.
 
 They are written from the wire alone. What they will say of the real ones rests on this: they say it of each
-other, and their bytes are those of the network's vectors (the folder named by RELAYDESK_VECTORS).
+other, and `test_minimal_vectors.py` that their bytes are the network's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from tests.support.wire.server import close, coded, uncoded
 from tests.support.wire.target import MinimalTarget
 
 CANARY = "the heron stands in the cold water"
-VECTORS = Path(os.environ.get("RELAYDESK_VECTORS") or ".none") / "vectors.json"
 
 
 def body(*, stream: bool = False, **more: Any) -> dict[str, Any]:
@@ -434,53 +432,3 @@ def test_a_frame_is_read_back_and_a_broken_one_is_not() -> None:
     for broken in (frame[:8], b"zsrx" + frame[4:], frame[:4] + b"\x02" + frame[5:], frame[:5] + b"\xff" * 4):
         with pytest.raises(codec.Malformed):
             codec.parse_request_frame(broken)
-
-
-vectors = pytest.mark.skipif(not VECTORS.exists(), reason="RELAYDESK_VECTORS names no folder of vectors")
-CANONICAL: dict[str, Callable[[dict[str, Any]], bytes]] = {
-    "ticket": lambda one: codec.ticket_bytes(one["value"]),
-    "receipt": lambda one: codec.receipt_bytes(one["value"]),
-    "ephemeral_advertisement": lambda one: codec.ephemeral_bytes(
-        one["operator_id"], one["node_id"], one["value"]
-    ),
-    "reserve_request": lambda one: codec.reserve_bytes(one["operator_id"], one["node_id"], one["value"]),
-}
-HASHED: dict[str, Callable[[dict[str, Any]], bytes]] = {
-    "aad_body_with_ticket": lambda one: codec.body_aad(one["tx_id"], one["ticket_id"]),
-    "aad_body_no_ticket": lambda one: codec.body_aad(one["tx_id"], one["ticket_id"]),
-    "aad_frame": lambda one: codec.frame_aad(one["tx_id"], one["ticket_id"], one["frame_index"]),
-    "aad_header_receipt": lambda one: codec.header_aad(one["tx_id"], one["ticket_id"], one["name"]),
-    "aad_header_settle_group": lambda one: codec.header_aad(one["tx_id"], one["ticket_id"], one["name"]),
-    "admission_tag": lambda one: codec.admission_tag(
-        bytes.fromhex(one["k_hex"]), one["ticket_id"], one["tx_id"], bytes.fromhex(one["body_hex"])
-    ),
-    "body_hash_single": lambda one: bytes.fromhex(codec.body_hash([bytes.fromhex(one["body_hex"])])),
-    "body_hash_frames": lambda one: bytes.fromhex(
-        codec.body_hash([bytes.fromhex(f) for f in one["frames_hex"]])
-    ),
-}
-
-
-@vectors
-@pytest.mark.parametrize("name", CANONICAL)
-def test_canonical_bytes_are_the_networks(name: str) -> None:
-    one = json.loads(VECTORS.read_text())[name]
-    assert CANONICAL[name](one).hex() == one["canonical_bytes_hex"]
-
-
-@vectors
-@pytest.mark.parametrize("name", HASHED)
-def test_other_bytes_are_the_networks(name: str) -> None:
-    one = json.loads(VECTORS.read_text())[name]
-    assert HASHED[name](one).hex() == one["expected_hex"]
-
-
-@vectors
-def test_addresses_prices_and_commitments_are_the_networks() -> None:
-    every = json.loads(VECTORS.read_text())
-    one = every["algorand_address"]
-    assert codec.address(bytes.fromhex(one["pubkey_hex"])) == one["expected_address"]
-    assert codec.public_key(one["expected_address"]).hex() == one["pubkey_hex"]
-    assert every["ticket"]["value"]["commit_k"] == codec.b64(
-        bytes.fromhex(every["commit_response_key"]["expected_hex"])
-    )
