@@ -25,7 +25,7 @@ def test_help_lists_what_is_built_and_only_that(cli: Any) -> None:
     listed = {line.split()[0] for line in result.out.partition("Commands:\n")[2].splitlines()}
     assert listed == {verb.name for verb in VERBS if verb.built}
     assert {"status", "model", "token", "doctor", "service"} <= listed
-    assert not {"node", "join", "mesh", "ledger", "backup"} & listed
+    assert not {"node", "join", "mesh", "backup"} & listed
 
 
 def test_every_listed_verb_loads(cli: Any) -> None:
