@@ -27,8 +27,6 @@ UNREACHABLE_S: Final = 120.0
 LONGEST_S: Final = 3600.0
 # Without a demotion for this long, the next one is short again.
 CALM_S: Final = 3600.0
-# Details through a relay whose keys were issued longer ago are stale: a node makes new ones every 20 min.
-STALE_S: Final = 21 * 60
 MOST_EVIDENCE: Final = 16
 
 Cause = Literal["faults", "unreachable", "stale"]
@@ -130,11 +128,6 @@ def fresh(reputation: Reputation, at: At) -> Reputation:
     if demotion is not None and demotion.cause == "stale":
         demotion = _ended(demotion, at)
     return replace(reputation, stale=0, demotion=demotion)
-
-
-def is_stale(issued_at_s: int, now_s: int) -> bool:
-    """Whether details with keys issued then are stale now, both in Unix seconds (wire §4.2)."""
-    return now_s - issued_at_s > STALE_S
 
 
 def credit_of(verdict: Verdict, status: int, code: str, *, connected: bool, aborted: bool) -> Credit | None:

@@ -20,7 +20,6 @@ from relaydesk.core.relay.reputation import (
     explain,
     fault,
     fresh,
-    is_stale,
     stale,
     success,
     unreachable,
@@ -129,12 +128,6 @@ def test_stale_details_have_a_streak_of_their_own() -> None:
 def test_fresh_details_do_not_forgive_failures() -> None:
     state = after(*[("fault", 0.0)] * 3, ("fresh", 1))
     assert demoted(state, at(1).mono)
-
-
-def test_when_details_are_stale() -> None:
-    assert not is_stale(0, 21 * 60)
-    assert is_stale(0, 21 * 60 + 1)
-    assert not is_stale(100, 0)
 
 
 def test_evidence_is_bounded_and_the_newest_stays() -> None:
