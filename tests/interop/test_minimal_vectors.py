@@ -1,4 +1,4 @@
-"""The minimal ones' bytes are those of the network's vectors, read from the folder of ``RELAYDESK_VECTORS``."""
+"""The minimal ones' bytes are the network's: its vectors, read from the folder of ``RELAYDESK_VECTORS``."""
 
 from __future__ import annotations
 
