@@ -23,7 +23,7 @@ from relaydesk.engine.relay.outbound.outbound import Outbound
 
 _log: Final = logging.getLogger(__name__)
 
-# Records handed in, a minute and at once: of everybody, before anything is checked; and of one operator.
+# New records handed in, a minute and at once: of all admitted operators, and of one.
 PER_MINUTE, BURST = 300, 20
 OWNER_PER_MINUTE, OWNER_BURST = 6, 12
 # How many are looked at from outside at once; who comes then is told to come again.
@@ -128,9 +128,6 @@ class Keeper:
 
         Raises `Refused` with the reason, `EnvError` where it cannot be kept.
         """
-        now = self._clock.mono()
-        if self._handed_in.take("", PER_MINUTE, now, burst=BURST):
-            raise _busy("too many records are handed in here")
         record = read_record(data, self._now_s())
         if record.owner not in self._active:
             raise Refused(
@@ -138,10 +135,15 @@ class Keeper:
                 f"this directory does not admit the operator of this node ({record.owner})",
                 "ask its keeper to: `relaydesk directory admit` with that address",
             )
-        if self._handed_in.take(record.owner, OWNER_PER_MINUTE, now, burst=OWNER_BURST):
-            raise _busy("this operator hands in records too often")
+        # What is listed is public: whoever hands it in again must not use up its operator's turns, nor a
+        # stranger everybody's. So only what an admitted operator has newly signed counts.
         if not self._newer(record):
             return Accepted(record.ref, record.version, self._version)
+        now = self._clock.mono()
+        if self._handed_in.take(record.owner, OWNER_PER_MINUTE, now, burst=OWNER_BURST):
+            raise _busy("this operator hands in records too often")
+        if self._handed_in.take("", PER_MINUTE, now, burst=BURST):
+            raise _busy("too many records are handed in here")
         self._room(record)
         if record.status == "active":
             check_base_url(record.base_url, allow_private=self._allow_private())

@@ -92,24 +92,32 @@ async def test_a_private_address_is_refused_before_anything_is_asked(tmp_path: P
         assert node.served == []
 
 
-async def test_rates_of_one_operator_and_of_all(tmp_path: Path, node: LabNode) -> None:
+async def test_rates_of_one_operator_and_of_all(
+    tmp_path: Path, node: LabNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = FakeClock(NOW * 1000)
     async with keeping(tmp_path / "d", ANN, clock=clock) as (keeper, _):
-        kinds = []
-        for _ in range(module.OWNER_BURST + 1):
-            clock.advance(60 / module.PER_MINUTE)
-            try:
-                await hand_in(keeper, record_of(node, ANN))
-                kinds.append("")
-            except Refused as error:
-                kinds.append(error.kind)
-        assert kinds[:-1] == [""] * module.OWNER_BURST
-        assert kinds[-1] == "busy"
+        for version in range(1, module.OWNER_BURST + 1):
+            await hand_in(keeper, record_of(node, ANN, version=version))
+        assert await refusal(keeper, record_of(node, ANN, version=100)) == "busy"
         clock.advance(60)
-        await hand_in(keeper, record_of(node, ANN))
-        others = [await refusal(keeper, b"{}") for _ in range(module.BURST)]
-        assert others[-1] == "busy"
-        assert others[0] == "malformed"
+        monkeypatch.setattr(module, "BURST", 2)
+        await hand_in(keeper, record_of(node, ANN, version=101))
+        await hand_in(keeper, record_of(node, ANN, version=102))
+        assert await refusal(keeper, record_of(node, ANN, version=103)) == "busy"
+
+
+async def test_strangers_use_up_nobody_s_turns(tmp_path: Path, node: LabNode) -> None:
+    """The listed record is public, and anybody can hand it in; garbage as well."""
+    clock = FakeClock(NOW * 1000)
+    async with keeping(tmp_path / "d", ANN, clock=clock) as (keeper, _):
+        await hand_in(keeper, record_of(node, ANN, version=2))
+        for _ in range(module.BURST + 1):
+            assert (await hand_in(keeper, record_of(node, ANN, version=2))).version == 2
+            assert await refusal(keeper, record_of(node, ANN, version=1)) == "rollback"
+            assert await refusal(keeper, record_of(node, BOB)) == "not_admitted"
+            assert await refusal(keeper, b"{}") == "malformed"
+        assert (await hand_in(keeper, record_of(node, ANN, version=3))).version == 3
 
 
 async def test_numbers_are_bounded(tmp_path: Path, node: LabNode, monkeypatch: pytest.MonkeyPatch) -> None:
