@@ -24,6 +24,7 @@ from relaydesk.engine.hopcheck.sends import Sender, Tools
 
 # Exchanges at once, over all layers. Few enough that none of them waits for another's bytes.
 _AT_ONCE: Final = 8
+_FIRST: Final = ("name", "tls", "reach")
 _UNREACHED: Final = "nothing of the relay was reached here"
 _LATE: Final = "the check was over before it"
 
@@ -111,7 +112,10 @@ class _Run:
         wanted = [probe for probe in self.probes[layer.name] if probe.id in sends]
         try:
             async with asyncio.timeout(QUICK_S):
-                first = [probe for probe in wanted if probe.id in ("name", "tls", "reach")]
+                # The certificate before the answer: where it is refused, the rest is asked without it.
+                first = sorted(
+                    (probe for probe in wanted if probe.id in _FIRST), key=lambda each: _FIRST.index(each.id)
+                )
                 for probe in first:
                     await self._one(layer, probe.id, sends[probe.id])
                 if self._answers(layer):

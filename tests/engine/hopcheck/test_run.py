@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from relaydesk.core.hopcheck.model import Exchange, Layer, Report
+from relaydesk.engine.hopcheck.door import Trusts
 from relaydesk.engine.hopcheck.run import Plan, check
 from tests.support.edge_rig import Told, checked_node, edge, page, tools, without
+from tests.support.lab_tls import make_lab_tls
 
 
 def plan(node_url: str, *urls: str, nonce: str = "", **changes: Any) -> Plan:
@@ -127,7 +130,7 @@ async def test_nobody_there_is_said_at_once_and_nothing_more_is_sent(tmp_path: P
         told = Told()
         report = await check(plan(node.url, gone, nonce=node.nonce()), told)
         assert found(report) == [("unreachable", "public")]
-        assert [probe for layer, probe in told.begun if layer == "public"] == ["name", "reach", "tls"]
+        assert [probe for layer, probe in told.begun if layer == "public"] == ["name", "tls", "reach"]
         assert ("public", "body") not in told.begun
 
 
@@ -160,3 +163,39 @@ async def test_what_a_peer_saw_is_one_more_probe(tmp_path: Path) -> None:
         assert (await check(plan(node.url, front.url, outside=nobody), told)).ok
         (outside,) = [each for each in told.over if each.probe == "outside"]
         assert outside.untested
+
+
+async def test_a_certificate_that_callers_refuse_is_said_and_the_rest_is_seen_all_the_same(
+    tmp_path: Path,
+) -> None:
+    lab = make_lab_tls(tmp_path)
+    async with checked_node(tmp_path) as node, edge(node.port, rewrite=without("X-Zs-Relay-Hop")) as front:
+        server = await asyncio.start_server(front.serve, "127.0.0.1", 0, ssl=lab.server())
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        refused = await check(plan(node.url, url, nonce=node.nonce()), Told())
+        trust = Trusts(lab.client(), lab.client(), lab.client())
+        wanted = replace(plan(node.url, url), tools=tools(nonce=node.nonce(), trust=trust))
+        taken = await check(wanted, Told())
+        server.close()
+    assert found(refused) == [("tls_untrusted", "public"), ("marker_removed", "public")]
+    assert "unable to get local issuer" in refused.findings[0].evidence[0]
+    # It is valid for a day, which a certificate that renews itself never comes near.
+    assert found(taken) == [("marker_removed", "public"), ("tls_ends_soon", "public")]
+
+
+async def test_http2_is_asked_where_it_is_offered(tmp_path: Path) -> None:
+    """An edge that offers HTTP/2 and speaks none."""
+    lab = make_lab_tls(tmp_path)
+    context = lab.server()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    async with checked_node(tmp_path) as node, edge(node.port) as front:
+        server = await asyncio.start_server(front.serve, "127.0.0.1", 0, ssl=context)
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        trust = []
+        for offered in (["http/1.1"], ["h2", "http/1.1"], ["h2"]):
+            trust.append(lab.client())
+            trust[-1].set_alpn_protocols(offered)
+        wanted = replace(plan(node.url, url), tools=tools(nonce=node.nonce(), trust=Trusts(*trust)))
+        report = await check(wanted, Told())
+        server.close()
+    assert found(report) == [("http2_broken", "public"), ("tls_ends_soon", "public")]

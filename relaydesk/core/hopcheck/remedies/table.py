@@ -27,7 +27,17 @@ TABLE: Final[Mapping[str, Mapping[str, Remedy]]] = {
 }
 # These are about names, addresses and certificates, whatever stands there.
 _ANY: Final = frozenset(
-    {"unresolved", "unreachable", "black_hole", "seen_from_inside", "not_seen_from_inside"}
+    {
+        "unresolved",
+        "unreachable",
+        "black_hole",
+        "tls_failed",
+        "tls_untrusted",
+        "tls_ends_soon",
+        "another_node",
+        "seen_from_inside",
+        "not_seen_from_inside",
+    }
 )
 
 
