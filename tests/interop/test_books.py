@@ -23,7 +23,7 @@ from relaydesk.core.ledger.ticket import Ticket
 from relaydesk.core.relay.records.receipt import Receipt, sign_receipt
 from relaydesk.core.relay.records.ticket import Ticket as Granted
 from relaydesk.engine.relay.target import serve
-from relaydesk.engine.relay.target.receipts import Measured
+from relaydesk.engine.relay.target.receipts import Measured, receipt_of
 from relaydesk.store.paid import PaidRepo
 from tests.support.exchange_rig import CHAT, ExchangeRig, text_of
 from tests.support.scripted_engine import Script, answer, piece
@@ -278,7 +278,7 @@ async def test_a_receipt_that_lies_is_disputed_in_both_books(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str
 ) -> None:
     change, disputed = TARGET_LIES[lie]
-    honest = serve.receipt_of
+    honest = receipt_of
 
     def lying(ticket: Granted, measured: Measured, body_hash: str, seed: bytes) -> Receipt:
         made = honest(ticket, measured, body_hash, seed)
