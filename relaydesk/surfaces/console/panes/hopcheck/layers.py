@@ -6,7 +6,7 @@ from typing import Final
 
 from relaydesk.core.hopcheck.probes import QUICK_S, SILENCES
 from relaydesk.core.view.amounts import duration
-from relaydesk.core.view.hopcheck import HopCheckView, HopScheduleView
+from relaydesk.core.view.hopcheck import HopCheckView
 from relaydesk.surfaces.console.panes.hopcheck.plan import Entry, Plan
 from relaydesk.surfaces.console.panes.keys.present import age, until
 from relaydesk.surfaces.console.panes.prose import NOTHING, marked, paragraph, sentence
@@ -63,7 +63,7 @@ def foot(plan: Plan, view: HopCheckView, now_ms: int, width: int, *, short: bool
         made += marked("dim", said, width)
     gap = () if short else (NOTHING,)
     made += [*gap, *_long(plan, width)] if made else _long(plan, width)
-    by_itself = () if short else _schedule(view.schedule, now_ms, width)
+    by_itself = () if short else _schedule(view, now_ms, width)
     made += [*gap, *by_itself] if by_itself else []
     return (*made, *gap, *_line(plan.cli(view), width, most=1 if short else 3))
 
@@ -82,7 +82,8 @@ def _long(plan: Plan, width: int) -> tuple[Line, ...]:
     )
 
 
-def _schedule(schedule: HopScheduleView, now_ms: int, width: int) -> tuple[Line, ...]:
+def _schedule(view: HopCheckView, now_ms: int, width: int) -> tuple[Line, ...]:
+    schedule, report = view.schedule, view.report
     if schedule.why:
         return marked("dim", f"By itself the node checks nothing: {sentence(schedule.why)}", width)
     if not schedule.interval_s:
@@ -95,6 +96,8 @@ def _schedule(schedule: HopScheduleView, now_ms: int, width: int) -> tuple[Line,
     if schedule.passing:
         return marked("ok", f"{every}; {ago} it was well.", width, "dim")
     at = clock_time(schedule.last_at_ms)
+    if report is not None and report.at_ms > schedule.last_at_ms:
+        return marked("dim", f"{every}; at {at} it failed, before the last run here.", width)
     return marked("error", f"{every}; at {at}, {ago}, it failed: r tells what and where.", width)
 
 

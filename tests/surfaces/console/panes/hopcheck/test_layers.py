@@ -7,7 +7,7 @@ from relaydesk.core.view.hopcheck import HopCheckView, HopScheduleView
 from relaydesk.surfaces.console.panes.hopcheck import layers
 from relaydesk.surfaces.console.panes.hopcheck.plan import Plan
 from relaydesk.surfaces.console.widgets.spans import line_text, line_width
-from tests.surfaces.console.panes.hopcheck.scenes import FAILING, IDLE, NOW_MS, replace
+from tests.surfaces.console.panes.hopcheck.scenes import CLEAN, FAILING, IDLE, NOW_MS, replace
 
 
 def _foot(plan: Plan, check: HopCheckView, width: int = 78, *, short: bool = False) -> str:
@@ -38,6 +38,8 @@ def test_the_check_that_runs_by_itself() -> None:
     assert "every 6 h; 3 h 30 min ago it was well." in _foot(Plan(), IDLE)
     failing = replace(IDLE, schedule=FAILING)
     assert "at 10:52:50, just now, it failed: r tells what and where." in _foot(Plan(), failing)
+    mended = replace(CLEAN, schedule=replace(FAILING, last_at_ms=NOW_MS - 90_000))
+    assert "at 10:51:50 it failed, before the last run here." in _foot(Plan(), mended)
     fresh = replace(IDLE, schedule=HopScheduleView(21_600.0, next_at_ms=NOW_MS + 90_000))
     assert "for the first time in 1 min." in _foot(Plan(), fresh)
     off = replace(IDLE, schedule=HopScheduleView(why=safe_text("RELAY_HOP_CHECK_INTERVAL is 0")))
