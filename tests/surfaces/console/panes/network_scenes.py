@@ -77,13 +77,13 @@ def network(now_ms: int) -> NetworkView:
         ephemeral_expires_at_ms=now_ms + 31 * _MINUTE,
         directories=(
             DirectoryView(
-                owner("commons"), safe_text("https://commons.example/v1/directory"), 41, now_ms - _DAY,
-                now_ms + 6 * _DAY, now_ms - 2 * _MINUTE, 19,
+                owner("commons"), safe_text("https://commons.example/v1/directory"), 41, now_ms - _DAY // 6,
+                now_ms + 5 * _DAY // 6, now_ms - 2 * _MINUTE, 19,
             ),
             DirectoryView(
-                owner("friends"), safe_text("/etc/relaydesk/friends.json"), 7, now_ms - 9 * _DAY,
-                now_ms + _DAY // 3, now_ms - 2 * _MINUTE, 4,
-                safe_text("no newer one for 9 days: ask who keeps it"),
+                owner("friends"), safe_text("/etc/relaydesk/friends.json"), 7, now_ms - 5 * _DAY // 6,
+                now_ms + _DAY // 6, now_ms - 2 * _MINUTE, 4,
+                safe_text("no newer one for 20 hours: ask who keeps it"),
             ),
         ),
         relaying=RelayingView(3, 256, 12_481, 17, 5, 44_023_414_784, 500_000_000_000),

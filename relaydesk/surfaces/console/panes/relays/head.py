@@ -16,8 +16,8 @@ from relaydesk.surfaces.console.states import clock_time
 from relaydesk.surfaces.console.widgets.cells import wrap
 from relaydesk.surfaces.console.widgets.spans import Line, Span
 
-# A directory that expires within this is worth a look.
-SOON_MS: Final = 24 * 3_600_000
+# A directory that expires within this is worth a look: it lives for a day, and is signed anew at half of it.
+SOON_MS: Final = 6 * 3_600_000
 # From this share of a limit on it is worth a look.
 _MUCH: Final = 0.8
 # Below this width the id of this node is shown by its ends; its card has the whole.

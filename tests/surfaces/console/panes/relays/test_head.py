@@ -30,8 +30,8 @@ def test_everything_where_there_is_room() -> None:
         f"● published  as {NETWORK.operator}:1  ▲ protocol 9.10, newest 9.11  attic.example",
         "circuits 3/256  forwarded 12.5 k  refused 17  failed 5  month 44 of 500 GB  keys for 31 min",
         _OTHERS,
-        "directory ● commons.example  version 41  19 nodes  expires in 6 d",
-        "▲ friends.json: no newer one for 9 days: ask who keeps it  ▲ expires in 8 h",
+        "directory ● commons.example  version 41  19 nodes  expires in 20 h",
+        "▲ friends.json: no newer one for 20 hours: ask who keeps it  ▲ expires in 4 h",
     ]
 
 

@@ -28,7 +28,7 @@ def test_who_it_is_and_what_it_relays() -> None:
     assert any(line.startswith("circuits   3 of 256  ▎") for line in lines)
     assert any(line.startswith("month      44.0 of 500 GB  ") for line in lines)
     assert "  Version 41, 19 nodes, looked at 2 min ago." in lines
-    assert "  No newer one for 9 days: ask who keeps it." in lines
+    assert "  No newer one for 20 hours: ask who keeps it." in lines
 
 
 def test_what_keeps_it_out_comes_first() -> None:
