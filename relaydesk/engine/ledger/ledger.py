@@ -121,7 +121,13 @@ class Ledger:
 
         # Before the books have it: a caller that is cancelled meanwhile must not leave a hold unwatched.
         self._deadlines.watch(ticket)
-        await self._repo.run(work)
+        try:
+            await self._repo.run(work)
+        except LedgerRefusal as refusal:
+            # Of one that is known already the first opening is watched, and that goes on.
+            if refusal.code == "not_enough_credit":
+                self._deadlines.forget(ticket.tx_id)
+            raise
         self.changed()
         return ticket
 

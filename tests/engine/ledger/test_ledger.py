@@ -302,6 +302,18 @@ async def test_a_cancelled_open_is_watched_all_the_same(rig: LedgerRig) -> None:
     assert ticket is None or ticket.state == "refunded"
 
 
+async def test_an_open_that_was_refused_is_not_watched(rig: LedgerRig) -> None:
+    """Whoever has no credit could else fill memory, a ticket at a time."""
+    ledger = await rig.start()
+    await rig.credit(ledger, ANN, 100)
+    await rig.open(ledger, ANN, 100)
+    for _ in range(3):
+        with pytest.raises(LedgerRefusal) as caught:
+            await rig.open(ledger, ANN, 1)
+        assert caught.value.code == "not_enough_credit"
+    assert len(ledger._deadlines) == 1
+
+
 async def test_fronts_are_told(rig: LedgerRig) -> None:
     told: list[Event] = []
     rig.bus.listen(told.append)
