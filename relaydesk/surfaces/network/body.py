@@ -79,7 +79,8 @@ class Body:
 
 def too_large(limit: int) -> WireError:
     """The refusal of a body over ``limit`` bytes."""
-    return WireError("request_too_large", f"the request body is larger than {limit // 1_048_576} MiB")
+    size = f"{limit // 1_048_576} MiB" if limit >= 1_048_576 else f"{limit // 1024} KiB"
+    return WireError("request_too_large", f"the request body is larger than {size}")
 
 
 async def _go_on(asked: Asked) -> None:

@@ -76,6 +76,10 @@ async def test_what_no_reserve_is(rig: TargetRig) -> None:
     envelope = json.dumps({"ciphertext": codec.b64(codec.age_seal(codec.new_reply_key()[1], b"{}"))}).encode()
     assert (await posted(rig, b"{}", "application/json"))[:2] == (415, "bad_content_type")
     assert (await posted(rig, b"x" * 70_000))[:2] == (413, "reserve_body_too_large")
+    async with rig.http.post(
+        rig.url + "/v1/zs/reserve", data=b"x" * 70_000, headers={"Content-Type": RESERVE}
+    ) as reply:
+        assert "larger than 64 KiB" in await reply.text()
     for body in (b"", b"{}", b"nothing", envelope, json.dumps({"ciphertext": "?"}).encode()):
         status, code, headers = await posted(rig, body)
         assert (status, code) == (400, "bad_reserve_envelope")
