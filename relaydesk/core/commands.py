@@ -243,9 +243,9 @@ class IssueCredit(Command, frozen=True):
 
 
 class RedeemCredit(Command, frozen=True):
-    """Keep a voucher's code: it goes to its target with the next reserve."""
+    """Keep a voucher's code: it goes to its target with the next reserve, or by itself a little later."""
 
-    help: ClassVar[str] = "hand in a voucher: its target credits it with the next reserve"
+    help: ClassVar[str] = "hand in a voucher: its target credits it within minutes"
     code: str
 
 
@@ -258,6 +258,17 @@ class ShowStatement(Command, frozen=True):
     access: ClassVar[Access] = Access.READ
     help: ClassVar[str] = "every row of an account, signed and chained"
     account: str = ""
+    after: int = 0
+
+
+class FetchStatement(Command, frozen=True):
+    """Our account at another node (``operator:node``), asked for there; rows after number ``after``, a page.
+
+    With ``after`` 0 all of it is fetched and held against our own book, and kept for the pages behind.
+    """
+
+    help: ClassVar[str] = "our account at another node, fetched there and held against our own book"
+    node: str
     after: int = 0
 
 
@@ -358,6 +369,7 @@ AnyCommand = (
     | IssueCredit
     | RedeemCredit
     | ShowStatement
+    | FetchStatement
     | ResolveDispute
     | CheckHop
     | PrepareHopCheck

@@ -13,7 +13,14 @@ import msgspec
 
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.address import encode_address, operator_id
-from relaydesk.core.relay.hop import METHOD_HEADER, NODE_HEADER, PATH_HEADER, RELAY_PATH, TARGET_HEADER
+from relaydesk.core.relay.hop import (
+    LEDGER_PATH,
+    METHOD_HEADER,
+    NODE_HEADER,
+    PATH_HEADER,
+    RELAY_PATH,
+    TARGET_HEADER,
+)
 from relaydesk.core.relay.records.canonical import public_of
 from relaydesk.core.relay.records.ephemeral import LIFE_S, sign_ephemeral
 from relaydesk.core.relay.ref import Listed, NodeRef
@@ -218,6 +225,7 @@ class HopRig:
             verified=self.verified,
             circuits=self.circuits,
             draining=lambda: self.draining,
+            also=frozenset({LEDGER_PATH}),
         )
         self._stack = AsyncExitStack()
 

@@ -12,12 +12,12 @@ import aiohttp
 
 from relaydesk.core.ledger.keys import KeySigner
 from relaydesk.core.ledger.terms import Terms
+from relaydesk.core.relay.hop import LEDGER_PATH
 from relaydesk.core.relay.records.ephemeral import sign_ephemeral
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.clock import SystemClock, SystemRng
 from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.relay.age import PyrageAge
-from relaydesk.core.relay.hop import LEDGER_PATH
 from relaydesk.engine.relay.details import OwnDetails
 from relaydesk.engine.relay.ephemerals import Ephemerals
 from relaydesk.engine.relay.identity import Identity

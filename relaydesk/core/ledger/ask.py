@@ -18,7 +18,7 @@ from relaydesk.core.relay.ref import NodeRef
 
 Want = Literal["balance", "statement"]
 # Of one answer; what follows is asked for with ``after``.
-ROWS: Final = 1000
+ROWS: Final = 250
 EARLY_S: Final = 30
 LATE_S: Final = 90
 

@@ -16,14 +16,15 @@ from relaydesk.core.commands import (
     ShowStatement,
 )
 from relaydesk.core.errors import LocalError
+from relaydesk.core.ledger.ask import ROWS
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.view.ledger import LedgerView
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.ledger.purse import Purse
 
-# Rows of one page: what is turned into JSON at once on the loop.
-PAGE: Final = 250
+# What is turned into JSON at once on the loop.
+PAGE: Final = ROWS
 
 
 class LedgerCommands:

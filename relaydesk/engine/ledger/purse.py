@@ -229,7 +229,9 @@ class Purse:
         if (head.operator, head.node) != ref or head.account != key.address:
             return "it is of another account"
         tickets = await self._repo.read(lambda book: book.tickets(ref))
-        return rules.disagreement(statement, signing, {each.tx_id: each for each in tickets})
+        paid = {each.tx_id: each for each in tickets}
+        # Every row has a signature to be checked.
+        return await asyncio.to_thread(rules.disagreement, statement, signing, paid)
 
     def view(self) -> tuple[CreditView, ...]:
         """Our credit as it was last told."""

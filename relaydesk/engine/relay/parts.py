@@ -35,7 +35,9 @@ from relaydesk.engine.relay.directory.shelf import Shelf
 from relaydesk.engine.relay.directory.sources import Sources
 from relaydesk.engine.relay.entrance import trusting
 from relaydesk.engine.relay.ephemerals import Ephemerals
+from relaydesk.engine.relay.exchange.accounts import Accounts
 from relaydesk.engine.relay.exchange.exchange import Exchange
+from relaydesk.engine.relay.exchange.settler import Settler
 from relaydesk.engine.relay.identity import Identity
 from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.engine.relay.relaying.circuits import Caps, Circuits
@@ -120,6 +122,8 @@ class Parts:
     purse: Purse
     target: Target | None
     exchange: Exchange
+    accounts: Accounts
+    settler: Settler
 
 
 async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
@@ -141,6 +145,7 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
     keys = Ephemerals(age, _advertiser(identity), ground.clock)
     ledger, purse = await _books(ground, identity, secrets)
     asker = _asker(ground, book, identity, outbound)
+    accounts = Accounts(asker, purse, age, ground.clock)
     target = _target(ground, identity, age, keys, ledger)
     return Parts(
         identity=identity,
@@ -168,6 +173,8 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
         purse=purse,
         target=target,
         exchange=Exchange(asker, purse, age, ground.clock),
+        accounts=accounts,
+        settler=Settler(accounts, purse, ground.clock, ground.rng),
     )
 
 

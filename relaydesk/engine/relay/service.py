@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from relaydesk.core.commands import (
     BlockOperator,
     Command,
+    FetchStatement,
     ForgetOperator,
     ImportCertificate,
     IssueCredit,
@@ -44,6 +45,7 @@ from relaydesk.engine.relay.commands import RelayCommands
 from relaydesk.engine.relay.directory.commands import OperatorCommands
 from relaydesk.engine.relay.directory.publisher import Wanted
 from relaydesk.engine.relay.entrance import entrance
+from relaydesk.engine.relay.exchange.commands import AccountCommands
 from relaydesk.engine.relay.parts import Ground, Parts, Said, assemble
 from relaydesk.engine.relay.relaying.circuits import GB
 from relaydesk.engine.relay.trusted import distrust
@@ -67,6 +69,7 @@ _COMMANDS: Final[tuple[type[Command], ...]] = (
     IssueCredit,
     RedeemCredit,
     ShowStatement,
+    FetchStatement,
     ResolveDispute,
 )
 
@@ -145,6 +148,7 @@ class NetworkService:
         RelayCommands(parts.asker).register(dispatcher)
         OperatorCommands(parts.book, parts.identity, parts.publisher).register(dispatcher)
         LedgerCommands(parts.ledger, parts.purse).register(dispatcher)
+        AccountCommands(parts.accounts).register(dispatcher)
 
     def services(self) -> tuple[Service, ...]:
         """What the supervisor runs."""
@@ -154,7 +158,7 @@ class NetworkService:
         kept = () if parts.keeper is None else (parts.keeper,)
         ledger = LedgerService(parts.ledger, self.ground.clock)
         own = (_Named("relay meter", parts.meter.run), parts.scrubber, parts.keys, ledger, self)
-        return (*own, parts.sources, parts.publisher, *kept, *parts.asker.services())
+        return (*own, parts.sources, parts.publisher, *kept, parts.settler, *parts.asker.services())
 
     async def run(self) -> None:
         """Look at what changes without saying so, until cancelled."""

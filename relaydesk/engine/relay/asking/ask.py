@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from relaydesk.core.relay.hop import LEDGER_PATH
 from relaydesk.core.relay.ref import NodeRef
 
 Purpose = Literal["probe", "reserve", "inference", "ledger"]
@@ -33,3 +34,8 @@ class Ask:
     head_s: float = QUICK_HEAD_S
     check: Callable[[NodeRef, bytes], Awaitable[str]] | None = None
     check_limit: int = 0
+
+    @property
+    def ours(self) -> bool:
+        """Whether the path is none of the wire's: only relays that announce it take it."""
+        return self.path == LEDGER_PATH

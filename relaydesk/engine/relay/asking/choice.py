@@ -25,9 +25,12 @@ class Choice:
         """Every relay through which ``target`` may be asked, whatever its tier; none for a stranger."""
         return [each.ref for each in self._eligible(target)]
 
-    def draw(self, target: NodeRef, tried: Collection[NodeRef] = ()) -> NodeRef | None:
-        """A relay for one attempt that is none of ``tried``, or None where there is none."""
-        left = first_tier([each for each in self._eligible(target) if each.ref not in tried])
+    def draw(self, target: NodeRef, tried: Collection[NodeRef] = (), *, ours: bool = False) -> NodeRef | None:
+        """A relay for one attempt that is none of ``tried``, or None where there is none.
+
+        ``ours``: only one that announces the paths of ours.
+        """
+        left = first_tier([each for each in self._eligible(target, ours=ours) if each.ref not in tried])
         if not left:
             return None
         seed = int.from_bytes(self._rng.token_bytes(8), "big")
@@ -50,11 +53,12 @@ class Choice:
         found = weights([self._reputations.rtt_ms(each.ref) for each in tier])
         return dict(zip((each.ref for each in tier), found, strict=True))
 
-    def _eligible(self, target: NodeRef) -> list[Candidate]:
+    def _eligible(self, target: NodeRef, *, ours: bool = False) -> list[Candidate]:
         peer = self._peers.get(target)
         if peer is None:
             return []
-        return eligible(self._candidate(peer), map(self._candidate, self._peers))[0]
+        relays = (self._candidate(each) for each in self._peers if each.keeps_ledger or not ours)
+        return eligible(self._candidate(peer), relays)[0]
 
     def _candidate(self, peer: Peer) -> Candidate:
         listed = peer.listed

@@ -62,6 +62,11 @@ class Peer:
     backoff_s: float = 0.0
 
     @property
+    def keeps_ledger(self) -> bool:
+        """Whether it announces our ledger, and with it the path of ours as a relay (design §6)."""
+        return self.verified is not None and bool(self.verified.details.relaydesk_ledger)
+
+    @property
     def probed(self) -> bool:
         """Whether a probe of it ever succeeded."""
         return self.verified is not None

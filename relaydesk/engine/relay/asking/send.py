@@ -96,7 +96,7 @@ class Sender:
         tried: list[Judged] = []
         pause_ms = 0
         for number in range(INNER_ATTEMPTS):
-            relay = self._next(ask.target, [each.relay for each in tried], first)
+            relay = self._next(ask, [each.relay for each in tried], first)
             if relay is None:
                 break
             delay = wait(inner_delay_ms(number), pause_ms, round((end - self._clock.mono()) * 1000))
@@ -121,7 +121,7 @@ class Sender:
         Raises `NotReachedError` ``no_relay_available`` where nothing was sent, ``operators_unreachable``
         where no answer came.
         """
-        relay = self._next(ask.target, tried, None)
+        relay = self._next(ask, tried, None)
         if relay is None:
             raise self._not_reached(ask.target, [])
         attempt = await self._attempt(ask, relay, len(tried) + 1, None)
@@ -129,10 +129,10 @@ class Sender:
             raise self._not_reached(ask.target, [attempt.judged])
         return _answered(attempt, [attempt.judged])
 
-    def _next(self, target: NodeRef, tried: Collection[NodeRef], first: NodeRef | None) -> NodeRef | None:
-        if first is not None and not tried and self._choice.may_relay(first, target):
+    def _next(self, ask: Ask, tried: Collection[NodeRef], first: NodeRef | None) -> NodeRef | None:
+        if first is not None and not tried and self._choice.may_relay(first, ask.target):
             return first
-        return self._choice.draw(target, tried)
+        return self._choice.draw(ask.target, tried, ours=ask.ours)
 
     async def _attempt(self, ask: Ask, relay: NodeRef, number: int, end: float | None) -> _Attempt:
         if not allowed_path(ask.path, _OURS):

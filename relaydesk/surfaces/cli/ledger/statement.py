@@ -9,7 +9,7 @@ from typing import Final
 import click
 import msgspec
 
-from relaydesk.core.commands import ShowStatement
+from relaydesk.core.commands import FetchStatement, ShowStatement
 from relaydesk.core.errors import EnvError, LocalError, PeerError
 from relaydesk.core.ledger.account import Row
 from relaydesk.core.ledger.compare import compare
@@ -37,13 +37,31 @@ _MOST_BYTES: Final = 256 * 1024 * 1024
     metavar="FILE",
     help="Read this saved statement instead of asking the node.",
 )
+@click.option(
+    "--at",
+    "at",
+    metavar="OPERATOR:NODE",
+    default="",
+    help="Our own account at that node, fetched there; exit 1 where our book does not bear it out.",
+)
 @json_option
 @attach_option
 def statement(
-    account: str, as_csv: bool, other: Path | None, saved: Path | None, as_json: bool, attach: Path | None
+    account: str,
+    as_csv: bool,
+    other: Path | None,
+    saved: Path | None,
+    at: str,
+    as_json: bool,
+    attach: Path | None,
 ) -> None:
     """Every row of ACCOUNT (an address or its beginning; none needed where there is one), oldest first."""
-    found = _read(saved) if saved is not None else _fetch(find_node(attach), account)
+    if at and (account or saved is not None):
+        raise click.UsageError("--at is about our account at another node: give neither ACCOUNT nor --with")
+    if at:
+        found = _fetch_at(find_node(attach), at)
+    else:
+        found = _read(saved) if saved is not None else _fetch(find_node(attach), account)
     if other is not None:
         _compare(found, _read(other), as_json)
         return
@@ -66,6 +84,26 @@ def _fetch(node: Node, account: str) -> Statement:
             raise PeerError("internal_error", "the node's statement ends too early", "try again")
         rows += page.rows
     return Statement(head, tuple(rows[: head.rows]))
+
+
+def _fetch_at(node: Node, at: str) -> Statement:
+    """Our account at another node, once our own book bears it out. Raises `PeerError`."""
+    value = node.call(FetchStatement(at)).value
+    first = answer(value, Statement)
+    wrong = value["disagreement"]
+    if wrong:
+        raise PeerError(
+            "operator_inconsistent_response",
+            f"the statement of node {at} does not hold: {wrong}",
+            "ask its operator; what our node agreed to is in its own book",
+        )
+    rows = list(first.rows)
+    while len(rows) < first.statement.rows:
+        page = answer(node.call(FetchStatement(at, len(rows))).value, Statement)
+        if not page.rows or page.statement != first.statement:
+            raise PeerError("internal_error", "the node's statement ends too early", "try again")
+        rows += page.rows
+    return Statement(first.statement, tuple(rows))
 
 
 def _read(path: Path) -> Statement:

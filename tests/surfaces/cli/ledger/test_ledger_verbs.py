@@ -12,6 +12,7 @@ import pytest
 from relaydesk.core.codec import to_builtins
 from relaydesk.core.commands import (
     Command,
+    FetchStatement,
     IssueCredit,
     Outcome,
     RedeemCredit,
@@ -19,7 +20,7 @@ from relaydesk.core.commands import (
     ShowLedger,
     ShowStatement,
 )
-from relaydesk.core.ledger.statement import Statement
+from relaydesk.core.ledger.statement import Statement, read_statement
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.ledger import (
     AccountView,
@@ -115,6 +116,26 @@ def test_resolve_only_when_confirmed(cli: Any, node: Any) -> None:
     done = cli("ledger", "resolve", TX, "3", "--yes")
     assert node.seen == [ResolveDispute(TX, 3)]
     assert done.out == "3 microunits are earned, 4 went back.\n"
+
+
+def test_our_statement_at_another_node(cli: Any, node: Any, account: Statement) -> None:
+    said = {"disagreement": ""}
+
+    async def page(command: Command) -> Outcome:
+        assert isinstance(command, FetchStatement)
+        rows = account.rows[command.after : command.after + 2]
+        return Outcome(ok=True, value=to_builtins(Statement(account.statement, rows)) | said)
+
+    node.answers[FetchStatement] = page
+    done = cli("ledger", "statement", "--at", "7:1", "--json")
+    assert done.code == 0
+    assert node.seen == [FetchStatement("7:1", after) for after in (0, 2, 4)]
+    assert read_statement(done.out) == account
+    said["disagreement"] = "row 2: we have not opened it"
+    done = cli("ledger", "statement", "--at", "7:1")
+    assert done.code == 1
+    assert "row 2: we have not opened it" in done.err
+    assert cli("ledger", "statement", "ABC", "--at", "7:1").code == 2
 
 
 def test_statement(cli: Any, node: Any, account: Statement) -> None:
