@@ -65,6 +65,12 @@ class Checked(NamedTuple):
         """Code, layer and product of each finding."""
         return {(each["code"], each["layer"], each["product"]) for each in self.report["findings"]}
 
+    def told(self) -> list[str]:
+        """The beginnings of what was seen."""
+        return [
+            f"{each['code']} at {each['layer']}: {each['evidence'][:200]}" for each in self.report["findings"]
+        ]
+
     def products(self) -> dict[str, str]:
         """What was recognised, by layer."""
         return {each["name"]: each["product"] for each in self.report["layers"]}
@@ -173,7 +179,7 @@ def named(case: Sequence[str]) -> str:
 
 def expect(outcome: Outcome, found: set[tuple[str, str, str]], products: dict[str, str]) -> None:
     """Exactly this is found and recognised, and nothing is left after its remedies."""
-    assert outcome.before.found() == found
+    assert outcome.before.found() == found, outcome.before.told()
     assert outcome.before.products() == {"loopback": "relaydesk", **products}
     if not found:
         return
@@ -182,7 +188,7 @@ def expect(outcome: Outcome, found: set[tuple[str, str, str]], products: dict[st
         assert each["effect"]
         assert each["evidence"]
     assert outcome.after is not None
-    assert outcome.after.found() == set()
+    assert outcome.after.found() == set(), outcome.after.told()
     assert outcome.after.products() == outcome.before.products()
 
 

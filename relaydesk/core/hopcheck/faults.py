@@ -16,6 +16,7 @@ from relaydesk.core.hopcheck.answers import (
 )
 from relaydesk.core.hopcheck.model import Exchange, Fault, Layer, Observation
 from relaydesk.core.hopcheck.probes import CHUNKS, MIB, SILENCE
+from relaydesk.core.hopcheck.record import held_back
 from relaydesk.core.relay.hop import HOP_HEADER
 from relaydesk.core.relay.version import marks_hops
 
@@ -161,12 +162,7 @@ def _stream(seen: Seen) -> Iterator[Fault]:
         said = f"{len(observed.arrivals)} of {CHUNKS} chunks came"
         yield Fault("stream_cut", "stream", "stream", f"{said}: {answer.problem}".rstrip(": "), answer)
         return
-    lasted = observed.gap_ms * (CHUNKS - 1)
-    # The last one was sent so long after the first: each is late by what it came after its turn.
-    first = observed.arrivals[-1] - lasted
-    late = sum(max(0, at - first - number * observed.gap_ms) for number, at in enumerate(observed.arrivals))
-    # A busy machine delays a chunk or two; a buffer all but the last, or all but the first and the last.
-    if late / CHUNKS > lasted / 4:
+    if held_back(observed.arrivals, observed.gap_ms):
         came = ", ".join(map(str, observed.arrivals))
         said = f"{CHUNKS} chunks sent {observed.gap_ms} ms apart came {came} ms after the answer's head"
         yield Fault("stream_buffered", "stream", "stream", said, answer)

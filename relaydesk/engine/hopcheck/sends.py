@@ -26,7 +26,7 @@ from relaydesk.core.hopcheck.probes import (
     WEBSOCKET_UNTESTED,
 )
 from relaydesk.core.hopcheck.product import PAGE
-from relaydesk.core.hopcheck.record import SIZE
+from relaydesk.core.hopcheck.record import SIZE, held_back
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.dialable import public_address
 from relaydesk.core.relay.hop import HopRequest, relay_headers
@@ -161,13 +161,17 @@ class Sender:
         return self._saw("exposed", *found)
 
     async def stream(self) -> Observation:
-        """Timed chunks."""
+        """Timed chunks; where they seem to be held back once more, for a busy machine looks like a buffer."""
         if not self._tools.nonce:
             return self._saw("stream", untested=NONCE_UNTESTED)
-        got = await self._probe("stream", (("Accept", "text/event-stream"),))
-        if _ignored(got):
-            return self._saw("stream", untested=_IGNORED)
-        came = arrivals(got.pieces, SIZE, CHUNKS)
+        for again in (True, False):
+            got = await self._probe("stream", (("Accept", "text/event-stream"),))
+            if _ignored(got):
+                return self._saw("stream", untested=_IGNORED)
+            came = arrivals(got.pieces, SIZE, CHUNKS)
+            if again and len(came) == CHUNKS and held_back(came, GAP_MS):
+                continue
+            break
         return self._saw("stream", ("stream", got.exchange), arrivals=came, gap_ms=GAP_MS)
 
     async def body(self) -> Observation:

@@ -199,3 +199,17 @@ async def test_http2_is_asked_where_it_is_offered(tmp_path: Path) -> None:
         report = await check(wanted, Told())
         server.close()
     assert found(report) == [("http2_broken", "public"), ("tls_ends_soon", "public")]
+
+
+async def test_a_stream_that_a_busy_machine_held_back_once_is_asked_for_again(tmp_path: Path) -> None:
+    asked: list[bytes] = []
+
+    def jolt(head: bytes) -> None:
+        if b"text/event-stream" in head:
+            asked.append(head)
+        front.buffers = len(asked) == 1 and head is asked[0]
+
+    async with checked_node(tmp_path) as node, edge(node.port, answer=jolt) as front:
+        report = await check(plan(node.url, front.url, nonce=node.nonce()), Told())
+        assert len(asked) == 2
+        assert report.ok

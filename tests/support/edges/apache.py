@@ -8,7 +8,7 @@ from tests.support.edges.edge import Product, Way, way
 
 _MODULES: Final = (
     "mpm_event", "authz_core", "proxy", "proxy_http", "headers", "env", "filter", "deflate", "rewrite",
-    "substitute",
+    "ext_filter",
 )  # fmt: skip
 _LOADED: Final = "\n".join(
     f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in _MODULES
@@ -49,16 +49,11 @@ Listen 127.0.0.1:%PORT%
         # What came from the node is in another table than this one empties.
         "unset-always": _lines("", "Header always unset X-Zs-Relay-Hop"),
         "exposed": _lines("marker_not_exposed", 'Header set Access-Control-Expose-Headers "Retry-After"'),
+        # By itself it passes every piece on, as what works line by line does. A program as a filter waits.
         "buffered": way(
             "stream_buffered",
-            (" flushpackets=on", ""),
-            (
-                "    # more",
-                (
-                    "    AddOutputFilterByType SUBSTITUTE text/event-stream\n"
-                    '    Substitute "s|http://old.example|https://node.example|"'
-                ),
-            ),
+            ("Listen ", 'ExtFilterDefine scan mode=output cmd="/bin/cat"\nListen '),
+            ("    # more", "    SetOutputFilter scan"),
         ),
         "compressed": _lines(
             "compressed", "AddOutputFilterByType DEFLATE application/json text/event-stream"

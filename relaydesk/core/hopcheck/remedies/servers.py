@@ -124,7 +124,7 @@ APACHE: Final = {
     "stream_buffered": _apache(
         "",
         "SetOutputFilter\nAddOutputFilter",
-        "By itself it passes each piece on; it is filters (of SUBSTITUTE, of programs) that hold them.",
+        "By itself it passes each piece on; filters hold them, above all programs (ExtFilterDefine).",
     ),
     "compressed": _apache("SetEnv no-gzip 1", "SetOutputFilter DEFLATE\nAddOutputFilterByType DEFLATE"),
     "body_limited": _apache(
