@@ -53,6 +53,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/core/view/hopcheck.py": "tests/core/view/test_sections.py",
     "relaydesk/engine/hopcheck/sends.py": "tests/engine/hopcheck/test_run.py",
     "relaydesk/core/view/network.py": "tests/core/view/test_sections.py",
+    "relaydesk/core/ledger/port.py": "tests/engine/relay/target/test_desk.py",
     "relaydesk/core/relay/directory/certificate.py": "tests/core/relay/directory/test_record.py",
     "relaydesk/core/relay/directory/envelope.py": "tests/core/relay/directory/test_document.py",
     "relaydesk/core/relay/directory/refusal.py": "tests/core/relay/directory/test_document.py",

@@ -42,7 +42,7 @@ class Network(Protocol):
     def engine(self, request: NetworkRequest) -> Engine: ...
 
 
-class Bill:
+class KeyBill:
     """What one exchange costs its key: told by the exchange, booked once.
 
     A client that leaves does not end it: how much is owed may be told only after its request has ended.
@@ -105,7 +105,7 @@ class NetworkEngine:
             raise as_peer_error(self._ended) from None
 
     async def stream(self, path: str, body: bytes, *, ends_with_done: bool = True) -> EngineStream:
-        bill = Bill(self._credits, self._key, self._record)
+        bill = KeyBill(self._credits, self._key, self._record)
         standing = self._credits.standing(self._key)
         request = NetworkRequest(
             model=self._model,

@@ -11,7 +11,7 @@ from aiohttp import HttpVersion11, hdrs, web
 
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.sealed.body import MEDIA_TYPE
-from relaydesk.core.relay.sealed.stream import KEEP_ALIVE
+from relaydesk.core.relay.sealed.stream import KEEP_ALIVE, STREAM_TYPE
 from relaydesk.engine.relay.target.desk import INFERENCE_LIMIT, Target
 from relaydesk.engine.relay.target.serve import Answering
 from relaydesk.engine.tasks import cancel_and_wait, spawn
@@ -21,7 +21,6 @@ from relaydesk.surfaces.network.cors import own_headers
 from relaydesk.surfaces.network.sealed import sealed_response
 from relaydesk.surfaces.network.state import Handler
 
-STREAM_TYPE: Final = "text/event-stream"
 # Whoever takes nothing of his stream for this long has left without saying so; until then he holds a slot.
 STALL_S: Final = 60.0
 # Of requests that are read or checked at once, in bytes: they are held whole, whoever sends them.

@@ -13,7 +13,7 @@ Step = Literal["agree", "protest", "dispute", "nothing"]
 _TOKENS: Final = (0, USAGE_TOKENS)
 
 
-class Judged(NamedTuple):
+class ReceiptVerdict(NamedTuple):
     """``wrong`` names the rule that the receipt breaks, empty where it holds.
 
     ``values`` are what we claim: with ``agree`` the receipt's own, with ``dispute`` what it should have said,
@@ -25,7 +25,9 @@ class Judged(NamedTuple):
     values: Values | None = None
 
 
-def judge_receipt(receipt: Receipt, ticket: Ticket, public: bytes, body_hash: str, *, failed: bool) -> Judged:
+def judge_receipt(
+    receipt: Receipt, ticket: Ticket, public: bytes, body_hash: str, *, failed: bool
+) -> ReceiptVerdict:
     """Hold a receipt against its ticket and what was received (wire §4.8). Never raises.
 
     ``public`` is the key that signed the ticket. ``failed``: the answer was an error, which costs nothing.
@@ -33,18 +35,18 @@ def judge_receipt(receipt: Receipt, ticket: Ticket, public: bytes, body_hash: st
     """
     wrong = check_receipt(receipt, ticket, public, body_hash)
     if wrong in ("signature", "ticket"):
-        return Judged("nothing", wrong)
+        return ReceiptVerdict("nothing", wrong)
     if wrong == "body_hash":
-        return Judged("protest", wrong)
+        return ReceiptVerdict("protest", wrong)
     values = _values(receipt)
     if values is None:
-        return Judged("nothing", "range")
+        return ReceiptVerdict("nothing", "range")
     if wrong == "cached":
-        return Judged("nothing", wrong)
+        return ReceiptVerdict("nothing", wrong)
     due = 0 if failed else _due(receipt, ticket)
     if receipt.amount_charged > due:
-        return Judged("dispute", wrong or "amount", _values(receipt, due))
-    return Judged("agree", "", values)
+        return ReceiptVerdict("dispute", wrong or "amount", _values(receipt, due))
+    return ReceiptVerdict("agree", "", values)
 
 
 def _due(receipt: Receipt, ticket: Ticket) -> int:

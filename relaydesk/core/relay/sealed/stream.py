@@ -20,6 +20,7 @@ CONTENT_EVENT: Final = "zs"
 SETTLE_EVENT: Final = "zs-settle-group"
 RECEIPT_EVENT: Final = "zs-receipt"
 KEEP_ALIVE: Final = HEARTBEAT
+STREAM_TYPE: Final = "text/event-stream"
 
 _U64 = struct.Struct(">Q").pack
 

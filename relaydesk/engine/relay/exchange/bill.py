@@ -9,7 +9,7 @@ from typing import Final
 from relaydesk.core.errors import EnvError
 from relaydesk.core.ledger.paid import PaidTicket
 from relaydesk.core.ledger.refusal import LedgerRefusal
-from relaydesk.core.relay.exchange.receipt_check import Judged, judge_receipt
+from relaydesk.core.relay.exchange.receipt_check import ReceiptVerdict, judge_receipt
 from relaydesk.core.relay.price.charge import net_fee
 from relaydesk.core.relay.records.canonical import RecordError
 from relaydesk.core.relay.records.receipt import Receipt, decode_receipt
@@ -78,13 +78,13 @@ class Bill:
         self._count(receipt, judged)
         return judged.wrong
 
-    async def _settle(self, judged: Judged, body_hash: str) -> None:
+    async def _settle(self, judged: ReceiptVerdict, body_hash: str) -> None:
         if judged.step == "protest":
             await self._purse.protest(self.tx_id, body_hash)
         elif judged.values is not None:
             await self._purse.claim(self.tx_id, judged.values)
 
-    def _count(self, receipt: Receipt, judged: Judged) -> None:
+    def _count(self, receipt: Receipt, judged: ReceiptVerdict) -> None:
         if judged.values is None:
             self.unknown()
             return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _JSON = {"content-type": "application/json"}
 
 
-class NetworkEngine:
+class ExchangeEngine:
     """`Engine` for one request of one key. Each call is an exchange, with a ticket of its own."""
 
     def __init__(self, exchange: Exchange, request: NetworkRequest) -> None:

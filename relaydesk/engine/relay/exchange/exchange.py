@@ -17,6 +17,7 @@ from relaydesk.core.relay.exchange.nobody import PASSING, Passed, unselected, un
 from relaydesk.core.relay.prepare import PREFIX
 from relaydesk.core.relay.schedule import OVERALL_MS, SWEEPS, may_sweep, sweep_delay_ms, wait
 from relaydesk.core.relay.sealed.box import Exchange as Sealed
+from relaydesk.core.relay.sealed.stream import STREAM_TYPE
 from relaydesk.core.relay.target.candidate import Candidate
 from relaydesk.core.relay.target.constraints import Constraints
 from relaydesk.core.relay.target.hints import Hints, parse_hints
@@ -27,7 +28,7 @@ from relaydesk.engine.ledger.purse import Purse
 from relaydesk.engine.relay.asking.answered import Answered
 from relaydesk.engine.relay.asking.asker import Asker
 from relaydesk.engine.relay.exchange.bill import Bill
-from relaydesk.engine.relay.exchange.engine import NetworkEngine
+from relaydesk.engine.relay.exchange.engine import ExchangeEngine
 from relaydesk.engine.relay.exchange.market import Market
 from relaydesk.engine.relay.exchange.paid_ask import PaidAsk, Sleep
 from relaydesk.engine.relay.exchange.passed_over import PassedOver
@@ -72,7 +73,7 @@ class Exchange:
 
     def engine(self, request: NetworkRequest) -> Engine:
         """An engine for one request: what it is asked goes through the network."""
-        return NetworkEngine(self, request)
+        return ExchangeEngine(self, request)
 
     async def stream(self, request: NetworkRequest, path: str, body: bytes) -> SealedStream:
         """A streamed exchange whose answer has begun. Raises `PeerError`, `EnvError`."""
@@ -232,4 +233,4 @@ def parse(provider: bytes) -> Hints:
 
 def _streams(answered: Answered) -> bool:
     kind = answered.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return kind == "text/event-stream"
+    return kind == STREAM_TYPE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -64,7 +64,7 @@ class Market:
     def find(self, model: str) -> NetworkModel | None:
         """One model by its id, None where nobody offers it."""
         offering = [each for each in self._offers() if each.serves(model)]
-        return self._model(model, offering) if offering else None
+        return self._model(model, offering, self._relays(offering)) if offering else None
 
     def candidates(self) -> list[Candidate]:
         """Every node that may be asked, as selection wants it: verified once, and not left alone."""
@@ -87,20 +87,23 @@ class Market:
 
     def _models(self) -> Iterator[NetworkModel]:
         offering: dict[str, list[Candidate]] = {}
-        for each in self._offers():
+        offers = list(self._offers())
+        for each in offers:
             for model in each.models:
                 offering.setdefault(model, []).append(each)
+        # Once for all: a single node may list thousands of models.
+        relays = self._relays(offers)
         for model in sorted(offering):
-            yield self._model(model, offering[model])
+            yield self._model(model, offering[model], relays)
 
     def _offers(self) -> Iterator[Candidate]:
         for peer, held in self._verified():
             if not peer.listed.staging and compatible(peer.version):
                 yield self._candidate(peer, held)
 
-    def _model(self, model: str, offering: list[Candidate]) -> NetworkModel:
+    def _model(self, model: str, offering: list[Candidate], counts: Mapping[NodeRef, int]) -> NetworkModel:
         found = [each.capacity(model) for each in offering]
-        relays = max(self._relays(each.ref) for each in offering)
+        relays = max(counts[each.ref] for each in offering)
         cheapest = min(found, key=lambda each: (each.input_rate + each.output_rate, each.input_rate))
         return NetworkModel(
             id=model,
@@ -113,12 +116,16 @@ class Market:
             relays=relays,
         )
 
-    def _relays(self, ref: NodeRef) -> int:
-        """Through how many relays a target can be asked now."""
-        peer = self._peers.get(ref)
-        if peer is None or peer.verified is None or self._down(peer):
-            return 0
-        return len(self._choice.eligible(ref)) if peer.verified.usable(self._clock.wall_ms()) else 0
+    def _relays(self, targets: Sequence[Candidate]) -> dict[NodeRef, int]:
+        """Through how many relays each target can be asked now."""
+        counts = self._choice.counts() if targets else {}
+        now_ms = self._clock.wall_ms()
+        found: dict[NodeRef, int] = {}
+        for each in targets:
+            peer = self._peers.get(each.ref)
+            held = peer.verified if peer is not None and not self._down(peer) else None
+            found[each.ref] = counts.get(each.ref, 0) if held is not None and held.usable(now_ms) else 0
+        return found
 
     def _down(self, peer: Peer) -> bool:
         return self._peers.is_down(peer.listed.ref)

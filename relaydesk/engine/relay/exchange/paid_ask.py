@@ -21,6 +21,7 @@ from relaydesk.core.relay.sealed.box import Exchange as Sealed
 from relaydesk.core.relay.sealed.envelope import SealedError, seal_envelope
 from relaydesk.core.relay.sealed.inner import Inner, write_inner
 from relaydesk.core.relay.sealed.response_key import RESPONSE_KEY_HEADER, key_is_committed, unwrap_key
+from relaydesk.core.relay.sealed.stream import STREAM_TYPE
 from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
 from relaydesk.engine.relay.asking.ask import LONG_HEAD_S, Ask
 from relaydesk.engine.relay.asking.asker import Asker
@@ -28,8 +29,6 @@ from relaydesk.engine.relay.asking.send import BODY_S
 from relaydesk.engine.relay.exchange.bill import Bill
 from relaydesk.engine.relay.exchange.stream import ON_LOOP
 from relaydesk.engine.relay.outbound.outbound import UnreachableError
-
-EVENT_STREAM: Final = "text/event-stream"
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -77,7 +76,7 @@ class PaidAsk:
             purpose="inference",
             body=body,
             content_type=MEDIA_TYPE,
-            accept=EVENT_STREAM if demand.stream else "application/json",
+            accept=STREAM_TYPE if demand.stream else "application/json",
             head_s=LONG_HEAD_S,
         )
         tried: list[NodeRef] = []
@@ -106,7 +105,7 @@ class PaidAsk:
             bill.refused()
             raise as_peer_error(await _plain(answered, held.ref))
         media = answered.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if wrapped is None or media not in (MEDIA_TYPE, EVENT_STREAM):
+        if wrapped is None or media not in (MEDIA_TYPE, STREAM_TYPE):
             raise PeerError(
                 "operator_unsealed_response",
                 f"the answer of node {held.ref} is not sealed, and nothing of it was read",

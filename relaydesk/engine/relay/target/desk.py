@@ -13,15 +13,15 @@ from relaydesk.core.errors import EnvError
 from relaydesk.core.gateway.chat import chat_plan
 from relaydesk.core.gateway.responses.plan import responses_plan
 from relaydesk.core.gateway.work import Plan
+from relaydesk.core.ledger.port import Ledger
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ports import Age, Clock, Rng
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.sealed.envelope import SealedError, seal_envelope
-from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.pool.pool import Pool
 from relaydesk.engine.relay.ephemerals import Ephemerals
 from relaydesk.engine.relay.identity import Identity
-from relaydesk.engine.relay.target.asked import look
+from relaydesk.engine.relay.target.body_check import check_body
 from relaydesk.engine.relay.target.inference import Admitted, InferenceDesk
 from relaydesk.engine.relay.target.offers import Offers
 from relaydesk.engine.relay.target.opening import Opening
@@ -104,8 +104,10 @@ class Target:
 
     async def _answering(self, admitted: Admitted, path: str, event_stream: bool, began: float) -> Answering:
         held, body = admitted.held, admitted.body
-        asked = await self._opening.off_loop(len(body), lambda: look(body, held, event_stream=event_stream))
-        return Answering(self._means, admitted, asked, ROUTES[path], path, began)
+        checked = await self._opening.off_loop(
+            len(body), lambda: check_body(body, held, event_stream=event_stream)
+        )
+        return Answering(self._means, admitted, checked, ROUTES[path], path, began)
 
     async def ledger(self, body: bytes) -> bytes:
         """The sealed answer to a sealed question about an account, at a path of ours. Raises `WireError`."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from relaydesk.core.errors import EnvError
 from relaydesk.core.ledger.extensions import read_open
+from relaydesk.core.ledger.port import Ledger
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ledger.terms import Terms
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.sealed.admission import tag_holds
 from relaydesk.core.relay.sealed.envelope import SealedError
 from relaydesk.core.relay.sealed.inner import Inner, read_inner
-from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.relay.target.opening import Opening
 from relaydesk.engine.relay.target.tickets import Held, Tickets
 

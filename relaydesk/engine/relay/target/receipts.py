@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from relaydesk.core.errors import EnvError
+from relaydesk.core.ledger.port import Ledger
 from relaydesk.core.ledger.records import Values
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.relay.price.charge import charge
 from relaydesk.core.relay.records.receipt import Receipt, receipt_digest, sign_receipt
 from relaydesk.core.relay.records.ticket import USAGE_TOKENS, Ticket
-from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.relay.target.terms import base_of
 
 _log: Final = logging.getLogger(__name__)

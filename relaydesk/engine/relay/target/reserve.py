@@ -9,6 +9,7 @@ import msgspec
 
 from relaydesk.core.errors import EnvError
 from relaydesk.core.ledger.extensions import Settlement, read_settlements
+from relaydesk.core.ledger.port import Ledger
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ports import Age, Clock, Rng
 from relaydesk.core.relay.catalogue import WireError
@@ -18,7 +19,6 @@ from relaydesk.core.relay.records.ticket import ID_SIZE, Ticket, new_ticket_id, 
 from relaydesk.core.relay.sealed.box import KEY_SIZE
 from relaydesk.core.relay.sealed.envelope import SealedError, seal_envelope
 from relaydesk.core.relay.sealed.response_key import commit_key, wrap_key
-from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.relay.identity import Identity
 from relaydesk.engine.relay.target.offers import Offer, Offers
 from relaydesk.engine.relay.target.opening import Opening

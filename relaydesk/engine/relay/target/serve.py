@@ -14,6 +14,7 @@ from relaydesk.core.access.caller import Caller
 from relaydesk.core.errors import Fault, FaultError
 from relaydesk.core.gateway.incoming import Incoming
 from relaydesk.core.gateway.work import Plan
+from relaydesk.core.ledger.port import Ledger
 from relaydesk.core.ports import Age, Clock, Rng
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.records.receipt import Receipt, encode_receipt
@@ -23,9 +24,8 @@ from relaydesk.core.relay.sealed.headers import RECEIPT_HEADER, seal_receipt
 from relaydesk.core.relay.sealed.response_key import RESPONSE_KEY_HEADER, wrap_key
 from relaydesk.core.relay.sealed.stream import Sealer
 from relaydesk.engine.gateway.run import Run, Stranger
-from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.relay.identity import Identity
-from relaydesk.engine.relay.target.asked import Asked
+from relaydesk.engine.relay.target.body_check import BodyCheck
 from relaydesk.engine.relay.target.chunks import chunks_of
 from relaydesk.engine.relay.target.faults import SealedFault, of_gateway, of_wire
 from relaydesk.engine.relay.target.inference import Admitted
@@ -95,15 +95,15 @@ class Answering:
         self,
         means: Means,
         admitted: Admitted,
-        asked: Asked,
+        checked: BodyCheck,
         plan_of: Callable[[bytes], Plan],
         route: str,
         began: float,
     ) -> None:
-        self.stream = asked.stream
+        self.stream = checked.stream
         self._means = means
         self._admitted = admitted
-        self._asked = asked
+        self._checked = checked
         self._plan_of = plan_of
         self._route = route
         self._began = began
@@ -162,8 +162,8 @@ class Answering:
         await self._receipt(self._sealer.body_hash, free=not self.stream)
 
     def _open(self) -> Run:
-        if self._asked.refusal is not None:
-            raise self._asked.refusal
+        if self._checked.refusal is not None:
+            raise self._checked.refusal
         means, ticket = self._means, self._admitted.held.ticket
         offer = means.offers.find(ticket.model)
         if offer is None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relaydesk.core.relay.records.ticket import Ticket
-from relaydesk.engine.relay.target.asked import look
+from relaydesk.engine.relay.target.body_check import check_body
 from relaydesk.engine.relay.target.tickets import Held
 
 
@@ -24,7 +24,7 @@ def held(input_count: int = 100, *, version: int = 1, window: int = 4096, output
 
 
 def said(body: bytes, ticket: Held, *, event_stream: bool = False) -> tuple[bool, str]:
-    found = look(body, ticket, event_stream=event_stream)
+    found = check_body(body, ticket, event_stream=event_stream)
     return found.stream, "" if found.refusal is None else found.refusal.code
 
 
@@ -80,4 +80,4 @@ def test_by_the_version_that_was_reserved_with(version: int, code: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_looked_at(body: bytes) -> None:
-    look(body, held(), event_stream=False)
+    check_body(body, held(), event_stream=False)

@@ -26,14 +26,14 @@ _DECODER: Final = msgspec.json.Decoder(_Body)
 _TEXT: Final = msgspec.json.Decoder(str)
 
 
-class Asked(NamedTuple):
+class BodyCheck(NamedTuple):
     """Whether an answer is to be streamed, and why the request is refused, if it is."""
 
     stream: bool
     refusal: WireError | None
 
 
-def look(body: bytes, held: Held, *, event_stream: bool) -> Asked:
+def check_body(body: bytes, held: Held, *, event_stream: bool) -> BodyCheck:
     """Hold a body as it came against its ticket. Raises nothing; belongs into a thread for a large one.
 
     ``event_stream`` is what ``Accept`` says: it counts where the body cannot be read.
@@ -42,11 +42,11 @@ def look(body: bytes, held: Held, *, event_stream: bool) -> Asked:
         found = _DECODER.decode(body)
         model = _TEXT.decode(found.model)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return Asked(event_stream, WireError("model_mismatch", "the body names no model"))
+        return BodyCheck(event_stream, WireError("model_mismatch", "the body names no model"))
     stream = bytes(found.stream) == b"true"
     if model != held.ticket.model:
-        return Asked(stream, WireError("model_mismatch", "the ticket is for another model"))
-    return Asked(stream, _over_budget(body, held))
+        return BodyCheck(stream, WireError("model_mismatch", "the ticket is for another model"))
+    return BodyCheck(stream, _over_budget(body, held))
 
 
 def _over_budget(body: bytes, held: Held) -> WireError | None:
