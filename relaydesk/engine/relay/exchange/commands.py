@@ -12,7 +12,7 @@ from relaydesk.engine.relay.exchange.accounts import Accounts, HeldAgainst
 
 
 class AccountCommands:
-    """The statement that was fetched last is kept for its further pages."""
+    """The statement that was fetched last is kept until its last page was given."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
@@ -27,7 +27,9 @@ class AccountCommands:
         ref = parse_ref(command.node)
         last = self._last
         if not command.after or last is None or last.ref != ref:
-            last = self._last = await self._accounts.statement(ref)
-        rows = last.statement.rows[max(0, command.after) :][:ROWS]
+            last = await self._accounts.statement(ref)
+        end = max(0, command.after) + ROWS
+        rows = last.statement.rows[max(0, command.after) : end]
+        self._last = last if end < len(last.statement.rows) else None
         page = to_builtins(Statement(last.statement.statement, rows))
         return Outcome(ok=True, value={**page, "disagreement": last.disagreement})
