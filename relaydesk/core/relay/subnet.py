@@ -28,8 +28,8 @@ def same_public_16(host_a: str, host_b: str) -> bool:
 
     Names, IPv6, and addresses that are not public count as diverse.
     """
-    net_a = _public_16(host_a)
-    return net_a is not None and net_a == _public_16(host_b)
+    net_a = public_16(host_a)
+    return net_a is not None and net_a == public_16(host_b)
 
 
 @lru_cache(maxsize=4096)
@@ -42,7 +42,8 @@ def url_host(url: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _public_16(host: str) -> int | None:
+def public_16(host: str) -> int | None:
+    """The first 16 bits of a public literal IPv4 address; None for any other host."""
     try:
         address = ipaddress.IPv4Address(host)
     except ValueError:

@@ -3,7 +3,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaydesk.core.relay.eligible import EXCLUSIONS, Candidate, eligible, exclusion, first_tier
+from relaydesk.core.relay.eligible import (
+    EXCLUSIONS,
+    Candidate,
+    count_eligible,
+    eligible,
+    exclusion,
+    first_tier,
+)
 from relaydesk.core.relay.ref import NodeRef
 
 
@@ -72,3 +79,8 @@ def test_reachable_ones_go_first_and_never_shut_out_all(pool: list[Candidate]) -
         assert tier == [one for one in pool if one.reachable]
     else:
         assert tier == pool
+
+
+@given(st.lists(nodes, max_size=14, unique_by=lambda one: one.ref))
+def test_counting_for_all_of_them_at_once_comes_to_the_same(pool: list[Candidate]) -> None:
+    assert count_eligible(pool) == {one.ref: len(eligible(one, pool)[0]) for one in pool}

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from relaydesk.core.ports import Rng
 from relaydesk.core.relay.draw import draw, weights
-from relaydesk.core.relay.eligible import Candidate, eligible, exclusion, first_tier
+from relaydesk.core.relay.eligible import Candidate, count_eligible, eligible, exclusion, first_tier
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.version import compatible
 from relaydesk.engine.relay.asking.peers import Peer, Peers
@@ -24,6 +24,10 @@ class Choice:
     def eligible(self, target: NodeRef) -> list[NodeRef]:
         """Every relay through which ``target`` may be asked, whatever its tier; none for a stranger."""
         return [each.ref for each in self._eligible(target)]
+
+    def counts(self) -> dict[NodeRef, int]:
+        """Through how many relays each listed node may be asked, whatever their tier."""
+        return count_eligible([self._candidate(each) for each in self._peers])
 
     def draw(self, target: NodeRef, tried: Collection[NodeRef] = (), *, ours: bool = False) -> NodeRef | None:
         """A relay for one attempt that is none of ``tried``, or None where there is none.

@@ -29,6 +29,8 @@ from relaydesk.engine.relay.asking.send import Sender
 
 HEAD_S: Final = 15.0
 AT_ONCE: Final = 6
+# Of targets that do not answer, before one of them is good enough to ask through a relay.
+MOST_LOOKED: Final = 64
 # Rounds of all nodes must not meet: each interval is up to this share shorter or longer.
 JITTER: Final = 0.2
 FIRST_S: Final = 2.0
@@ -37,7 +39,7 @@ FIRST_S: Final = 2.0
 class Prober:
     """Probes, and is the service that does it every ``interval_s`` seconds.
 
-    ``after_round`` is awaited whenever something was learnt.
+    ``after_round`` is called whenever something was learnt.
     """
 
     name = "relay probes"
@@ -53,7 +55,7 @@ class Prober:
         rng: Rng,
         bus: Bus,
         interval_s: Callable[[], float],
-        after_round: Callable[[], Awaitable[None]],
+        after_round: Callable[[], None],
     ) -> None:
         self._peers = peers
         self._choice = choice
@@ -87,40 +89,54 @@ class Prober:
         """Probe every listed node, or one, as a target and then as a relay; every attempt that was made."""
         everyone = [peer.listed.ref for peer in self._peers]
         wanted = everyone if ref is None else [each for each in everyone if each == ref]
-        hops = await self._wave([(target, None) for target in wanted])
+        hops = await self._wave(lambda target: self._probe(target, None), wanted)
         used = {hop.relay for hop in hops}
         unused = [relay for relay in wanted if str(relay) not in used]
-        second = [(target, relay) for relay in unused if (target := self._target_for(relay, everyone))]
-        hops += await self._wave(second)
+        hops += await self._wave(lambda relay: self._probe_through(relay, everyone), unused)
         if ref is None:
             self._reputations.keep(set(everyone))
             self.probed_at_ms = self._clock.wall_ms()
-        await self._after_round()
+        self._after_round()
         self._bus.publish(RelaysChanged())
         return hops
 
-    async def _wave(self, plan: Sequence[tuple[NodeRef, NodeRef | None]]) -> list[HopView]:
-        found: list[list[HopView]] = [[] for _ in plan]
+    async def _wave(
+        self, probe: Callable[[NodeRef], Awaitable[list[HopView]]], refs: Sequence[NodeRef]
+    ) -> list[HopView]:
+        found: list[list[HopView]] = [[] for _ in refs]
         gate = asyncio.Semaphore(AT_ONCE)
 
-        async def one(at: int, target: NodeRef, first: NodeRef | None) -> None:
+        async def one(at: int, ref: NodeRef) -> None:
             async with gate:
-                found[at] = await self._probe(target, first)
+                found[at] = await probe(ref)
 
         async with asyncio.TaskGroup() as group:
-            for at, (target, first) in enumerate(plan):
-                group.create_task(one(at, target, first), name=f"probe of {target}")
+            for at, ref in enumerate(refs):
+                group.create_task(one(at, ref), name=f"probe of {ref}")
         return [hop for hops in found for hop in hops]
+
+    async def _probe_through(self, relay: NodeRef, everyone: Sequence[NodeRef]) -> list[HopView]:
+        """Probe a relay by whatever it may relay for; nothing where that is nobody."""
+        # Looked for now and not for all beforehand: of thousands that would hold up the loop.
+        target = self._target_for(relay, everyone)
+        if target is None:
+            await asyncio.sleep(0)
+            return []
+        return await self._probe(target, relay)
 
     def _target_for(self, relay: NodeRef, everyone: Sequence[NodeRef]) -> NodeRef | None:
         """A node to ask for through ``relay``, likely to answer; None where it may relay for nobody."""
         start = int(self._chance() * len(everyone))
         spare: NodeRef | None = None
+        looked = 0
         for target in (*everyone[start:], *everyone[:start]):
-            if self._choice.may_relay(relay, target):
-                if self._answers(target):
-                    return target
-                spare = spare or target
+            if target.operator == relay.operator or not self._choice.may_relay(relay, target):
+                continue
+            if self._answers(target):
+                return target
+            spare, looked = spare or target, looked + 1
+            if looked >= MOST_LOOKED:
+                break
         return spare
 
     def _answers(self, ref: NodeRef) -> bool:

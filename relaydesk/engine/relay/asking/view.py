@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,8 +26,6 @@ FEW: Final = 1
 MOST_ALERTS: Final = 20
 # Of models that others offer: a view is sent whole whenever one of them changes.
 OFFERS_SHOWN: Final = 500
-# Targets that are counted in one turn of the loop.
-_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +55,29 @@ class RelaysReport:
         self._alerts = alerts
         self._self_listed = self_listed
         self._strangers = strangers
-        self._eligible: dict[NodeRef, int] = {}
         self._alerted: set[NodeRef] = set()
 
     def view(self, probed_at_ms: int, next_probe_at_ms: int) -> RelaysView:
         """Every node that is known, in the order of their references."""
-        shares = self._choice.shares()
-        found = {peer.listed.ref: self._relay(peer, shares) for peer in self._peers}
+        shares, counts = self._choice.shares(), self._choice.counts()
+        found = {peer.listed.ref: self._relay(peer, shares, counts) for peer in self._peers}
         if own := self._self_listed():
             found[own.ref] = _unused(Stranger(own, "self", "this node"))
         for stranger in self._strangers():
             found.setdefault(stranger.listed.ref, _unused(stranger))
         return RelaysView(tuple(found[ref] for ref in sorted(found)), probed_at_ms, next_probe_at_ms)
 
-    async def update(self) -> None:
-        """Count anew through how many relays each target is reached, and raise or clear the alerts."""
-        counts: dict[NodeRef, int] = {}
-        for number, peer in enumerate(list(self._peers)):
-            counts[peer.listed.ref] = len(self._choice.eligible(peer.listed.ref))
-            if number % _AT_ONCE == _AT_ONCE - 1:
-                await asyncio.sleep(0)
-        self._eligible = counts
-        self._few([ref for ref, count in counts.items() if count <= FEW])
+    def update(self) -> None:
+        """Raise or clear the alerts by how the nodes stand now."""
+        self._few(self._choice.counts())
         self._lag()
 
-    def _few(self, found: list[NodeRef]) -> None:
-        now = set(found[:MOST_ALERTS])
+    def _few(self, counts: Mapping[NodeRef, int]) -> None:
+        now = set([ref for ref, count in counts.items() if count <= FEW][:MOST_ALERTS])
         for ref in self._alerted - now:
             self._alerts.clear(FEW_RELAYS, subject=str(ref))
         for ref in sorted(now):
-            one = self._eligible[ref] == 1
+            one = counts[ref] == 1
             self._alerts.raise_alert(
                 FEW_RELAYS,
                 f"node {ref} can be reached through one relay only"
@@ -114,13 +104,12 @@ class RelaysReport:
             severity="info",
         )
 
-    def _relay(self, peer: Peer, shares: dict[NodeRef, float]) -> RelayView:
+    def _relay(self, peer: Peer, shares: Mapping[NodeRef, float], counts: Mapping[NodeRef, int]) -> RelayView:
         ref = peer.listed.ref
         known = self._reputations.get(ref)
         tier = self._reputations.tier(ref)
         verified = peer.verified
         details = verified.details if verified is not None else None
-        count = self._eligible.get(ref)
         rtt = self._reputations.rtt_ms(ref)
         return RelayView(
             ref=str(ref),
@@ -156,7 +145,7 @@ class RelaysReport:
             last_ok_at_ms=known.last_success_ms or 0,
             probed_at_ms=peer.probed_at_ms,
             models=tuple(safe_text(each.id, 128) for each in details.models) if details is not None else (),
-            eligible_relays=len(self._choice.eligible(ref)) if count is None else count,
+            eligible_relays=counts[ref],
         )
 
 

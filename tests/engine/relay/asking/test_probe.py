@@ -9,6 +9,7 @@ import pytest
 from relaydesk.core.events import NetworkChanged, RelaysChanged
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.relay.asking import probe as module
+from relaydesk.engine.relay.asking.choice import Choice
 from relaydesk.engine.tasks import cancel_and_wait, spawn
 from tests.support.lab_network import LabNetwork
 from tests.support.lab_relay import CLOSE, Canned, LabNode, coded, html
@@ -221,3 +222,19 @@ async def test_a_relay_that_only_closes_is_charged_by_probes_too() -> None:
             await lab.asker.probe_all()
         assert lab.relay(2).tier == "demoted"
         assert lab.relay(1).tier == lab.relay(3).tier == "reachable"
+
+
+async def test_of_thousands_of_nodes_few_are_looked_at_for_each_relay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with LabNetwork(2) as lab:
+        looked: list[NodeRef] = []
+        monkeypatch.setattr(Choice, "may_relay", lambda _, relay, target: looked.append(target) or True)
+        (prober,) = lab.asker.services()
+        siblings = [NodeRef(9, number) for number in range(1000)]
+        strangers = [NodeRef(number, 0) for number in range(100, 1100)]
+        assert prober._target_for(NodeRef(9, 0), [*siblings, *strangers]) in strangers
+        assert len(looked) == module.MOST_LOOKED and set(looked) <= set(strangers)
+        assert prober._target_for(NodeRef(9, 0), siblings) is None
+        # One that answers is taken at once.
+        assert prober._target_for(NodeRef(1, 1), [NodeRef(2, 1)]) == NodeRef(2, 1)

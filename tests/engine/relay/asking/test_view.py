@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.core.relay.reputation import Observation
 from relaydesk.engine.alerts import AlertBoard
@@ -53,18 +55,18 @@ class Rig:
 
 async def test_targets_with_few_relays_are_alerts_until_there_are_more() -> None:
     rig = Rig(1, 2)
-    await rig.report.update()
+    rig.report.update()
     assert set(rig.standing()) == {("few_relays", "1:1"), ("few_relays", "2:1")}
     assert "through one relay only" in rig.standing()["few_relays", "1:1"]
     third = LabNode(3)
     ref = NodeRef(3, 1)
     rig.directory.listed[ref] = Listed(ref, third.owner, third.signing, "https://n3.example")
-    await rig.report.update()
+    rig.report.update()
     assert rig.standing() == {}
     # Another node of one owner helps nobody.
     rig.directory.listed[ref] = replace(rig.directory.listed[ref], owner=rig.nodes[1].owner)
     del rig.directory.listed[NodeRef(2, 1)]
-    await rig.report.update()
+    rig.report.update()
     assert "no relay reaches node 1:1" in rig.standing()["few_relays", "1:1"]
     assert set(rig.standing()) == {("few_relays", "1:1"), ("few_relays", "3:1")}
 
@@ -73,7 +75,7 @@ async def test_a_large_network_without_relays_does_not_flood_the_board() -> None
     rig = Rig(*range(100, 140))
     for ref, each in rig.directory.listed.items():
         rig.directory.listed[ref] = replace(each, owner="one owner")
-    await rig.report.update()
+    rig.report.update()
     assert len(rig.standing()) == module.MOST_ALERTS
 
 
@@ -82,12 +84,12 @@ async def test_our_version_lagging_is_an_alert() -> None:
     rig.nodes[2].proto_version = "9.11"
     for number in (1, 2, 3):
         assert await rig.peers.check(NodeRef(number, 1), rig.nodes[number].details()) == ""
-    await rig.report.update()
+    rig.report.update()
     message = rig.standing()["network_version_lags", ""]
     assert message == "one node speaks version 9.11 of the network's protocol, this one 9.10"
     rig.nodes[2].proto_version = "9.10"
     await rig.peers.check(NodeRef(2, 1), rig.nodes[2].details())
-    await rig.report.update()
+    rig.report.update()
     assert rig.standing() == {}
 
 
@@ -101,7 +103,7 @@ async def test_one_relay_in_full() -> None:
     bad = Observation(rig.clock.wall_ms(), NodeRef(1, 1), 502, "", False, "unmarked_front_door")
     for _ in range(4):
         rig.reputations.credit(ref, "fault", bad)
-    await rig.report.update()
+    rig.report.update()
     view = rig.report.view(5, 6)
     assert (view.probed_at_ms, view.next_probe_at_ms) == (5, 6)
     assert [each.ref for each in view.relays] == ["1:1", "2:1", "3:1", "50:1"]
@@ -143,3 +145,17 @@ def test_offers_of_others_are_shown_up_to_a_number_and_the_rest_is_counted() -> 
     assert (first.input_rate, first.output_rate, first.context_window) == (70_000, 200_000, 8192)
     assert (first.targets, first.eligible_relays, first.warm) == (3, 2, True)
     assert module.offers_view(()) == ((), 0)
+
+
+async def test_nodes_are_counted_once_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one the loop would stand still for seconds, where a directory lists thousands."""
+    rig = Rig(1, 2, 3)
+    monkeypatch.setattr(Choice, "eligible", None)
+    rig.report.update()
+    assert {
+        each.ref: each.eligible_relays for each in rig.report.view(0, 0).relays if each.ref != "50:1"
+    } == {
+        "1:1": 2,
+        "2:1": 2,
+        "3:1": 2,
+    }
