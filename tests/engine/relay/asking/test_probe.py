@@ -229,8 +229,14 @@ async def test_of_thousands_of_nodes_few_are_looked_at_for_each_relay(
 ) -> None:
     async with LabNetwork(2) as lab:
         looked: list[NodeRef] = []
-        monkeypatch.setattr(Choice, "may_relay", lambda _, relay, target: looked.append(target) or True)
+
+        def may_relay(_choice: Choice, _relay: NodeRef, target: NodeRef) -> bool:
+            looked.append(target)
+            return True
+
+        monkeypatch.setattr(Choice, "may_relay", may_relay)
         (prober,) = lab.asker.services()
+        assert isinstance(prober, module.Prober)
         siblings = [NodeRef(9, number) for number in range(1000)]
         strangers = [NodeRef(number, 0) for number in range(100, 1100)]
         assert prober._target_for(NodeRef(9, 0), [*siblings, *strangers]) in strangers
