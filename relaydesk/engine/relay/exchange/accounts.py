@@ -60,6 +60,8 @@ class Accounts:
         Whatever the target is still to be told goes along: a voucher, claims, protests. The purse is told the
         answer. Raises `PeerError`, `EnvError` where the purse's disk fails.
         """
+        if self._asker.peers.get(ref) is None:
+            raise PeerError("not_found", f"no directory admits node {ref}", "see `relaydesk relays`")
         try:
             peer = await sealing_peer(self._asker, self._clock, ref, BUDGET_S)
         except PassedOver as over:

@@ -13,6 +13,7 @@ import pytest
 from relaydesk.core.errors import FaultError
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ledger.statement import fault_in
+from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.ledger import ledger as books
 from relaydesk.engine.relay.age import PyrageAge
 from relaydesk.engine.relay.exchange.accounts import Accounts
@@ -87,6 +88,10 @@ async def test_a_target_that_announces_none_is_not_asked(world: PaidWorld) -> No
     older = msgspec.structs.replace(peer.verified.details, relaydesk_ledger=False)
     peer.verified = replace(peer.verified, details=older)
     assert await code_of(accounts_of(world).ask(world.target.ref)) == "unsupported"
+
+
+async def test_a_node_that_nobody_lists(world: PaidWorld) -> None:
+    assert await code_of(accounts_of(world).ask(NodeRef(9, 9))) == "not_found"
 
 
 @pytest.mark.parametrize("said", [b"{}", b"[]", b'{"relaydesk_ledger":{"balance":-1,"held":0}}'])
