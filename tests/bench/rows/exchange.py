@@ -7,9 +7,10 @@ that what is left is reserve, payment, the seal, the hops, the receipt and both 
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
@@ -19,14 +20,16 @@ from relaydesk.core.relay.sealed.box import Exchange as Sealed
 from relaydesk.core.relay.sealed.stream import Sealer
 from relaydesk.core.relay.sealed.stream_reader import Content, StreamReader
 from tests.bench.figure import Budget, Figure, pairs, value
-from tests.bench.rig import CHAT, CTX, HERE, NAME, SLOTS, Context, scripted_python
+from tests.bench.rig import CHAT, CTX, HERE, NAME, SLOTS, Context, scripted_python, temporary
 from tests.bench.rows.latency import body
 from tests.bench.stats import percentile
-from tests.support.operators import Operators
+from tests.support.operators import Operators, Plan
 
 TOKENS: Final = 16
 PER_ROUND: Final = 40
 FRAMES: Final = 2000
+# What was agreed to before is settled, the ticket is opened, the receipt is written down.
+COMMITS: Final = 3
 # microUSDC: what an exchange here costs is some ten of them.
 RATES: Final = {"input_rate": 100_000, "output_rate": 400_000}
 CREDIT: Final = 100_000_000
@@ -41,7 +44,23 @@ _CHUNK: Final = (
 def whole(context: Context) -> list[Figure]:
     """The same 16 tokens asked of the target's node by a client of its own, and through the network."""
     with _network(context) as ways:
-        return [figure for streamed in (False, True) for figure in _compare(context, ways, streamed=streamed)]
+        found = [each for streamed in (False, True) for each in _compare(context, ways, streamed=streamed)]
+    name = f"a synced commit, of which an exchange waits for {COMMITS}"
+    return [*found, value("exchange", name, "ms", _commits())]
+
+
+def _commits() -> list[float]:
+    """What the disk takes for a commit like those of the target's books, in ms."""
+    took = []
+    with temporary() as directory, closing(sqlite3.connect(directory / "commits.db")) as conn:
+        for order in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE rows (row)"):
+            conn.execute(order)
+        for _ in range(PER_ROUND):
+            started = time.perf_counter()
+            with conn:
+                conn.execute("INSERT INTO rows VALUES (?)", (b"x" * 500,))
+            took.append((time.perf_counter() - started) * 1000)
+    return took
 
 
 def frame(context: Context) -> list[Figure]:
@@ -85,7 +104,9 @@ def _network(context: Context) -> Iterator[tuple[_Way, _Way]]:
     """Asked directly, and through the network."""
     model = context.need_model()
     with scripted_python() as python:
-        operators = Operators(3)
+        # A relay takes so many requests of one address, and here all are of one.
+        plan = Plan(settings={"RELAY_PER_MINUTE": "1000000"})
+        operators = Operators(plan, plan, plan)
         _, target, client = operators
         target._env |= {"PYTHONPATH": str(HERE / "site"), "BENCH_ENGINE": python}
         with operators:
