@@ -15,8 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -138,23 +137,124 @@ def layered(node: Operator, inner: str, outer: str, inner_wrong: str, outer_wron
         return Outcome(before, check(node, far.url, *via))
 
 
+def made_possible(node: Operator) -> None:
+    """HAProxy compresses nothing that says no-transform. Where one takes that away, it is another that
+    compresses, and the same product further in is not taken for it."""
+    haproxy = PRODUCTS["haproxy"]
+    with (
+        Edge(haproxy, node.bind, "transformable") as near,
+        Edge(haproxy, near.address, "compressed") as far,
+    ):
+        via = ("--via", f"inner={near.url}")
+        before = check(node, far.url, *via)
+        assert before.found() == {("compressed", "public", "HAProxy")}
+        assert before.products()["inner"] == "HAProxy"
+        far.mend(*before.remedies("public"))
+        assert check(node, far.url, *via).found() == set()
+
+
+def printed(node: Operator) -> None:
+    with Edge(PRODUCTS["nginx"], node.bind, "removed") as edge:
+        ran = node.cli("check-hop", edge.url)
+        assert ran.returncode == 1
+        assert "nginx" in ran.stdout
+        assert "[marker_removed]" in ran.stdout
+        assert "layer: public    product: nginx" in ran.stdout
+        edge.mend(ran.stdout)
+        clean = node.cli("check-hop", edge.url)
+        assert clean.returncode == 0, clean.stdout
+        assert "nothing else was found" in clean.stdout
+
+
+def elsewhere(node: Operator) -> None:
+    """Without the node's socket: only the public URL is looked at."""
+    nonce = json.loads(node.cli("check-hop", "--new-nonce", "--json").stdout)["nonce"]
+    with Edge(PRODUCTS["nginx"], node.bind, "removed") as edge:
+        seen = checked(edge.url, "--alone", "--nonce", nonce)
+        assert seen.found() == {("marker_removed", "public", "nginx")}
+        assert seen.products() == {"public": "nginx"}
+        assert seen.states("public")["stream"] == "passed"
+        edge.mend(*seen.remedies("public"))
+        assert checked(edge.url, "--alone", "--nonce", nonce).found() == set()
+
+
+def silent(node: Operator) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        seen = check(node, f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert seen.found() == {("black_hole", "public", "")}
+    assert seen.seconds <= 30
+
+
+def refused(node: Operator) -> None:
+    (port,) = free_ports(1)
+    seen = check(node, f"http://127.0.0.1:{port}")
+    assert seen.found() == {("unreachable", "public", "")}
+    assert seen.seconds <= 30
+
+
+def lost(_node: Operator) -> None:
+    """One that nobody answers for, one to which everything is lost, one to which no way leads."""
+    with Namespaces(1) as spaces:
+        space = spaces[0]
+        net = space.address.rpartition(".")[0]
+        swallowed = ("neigh", "add", f"{net}.251", "lladdr", "02:00:00:00:00:09", "dev", space.interface)
+        subprocess.run([*space.prefix, "ip", *swallowed], check=True, timeout=20)
+        hosts = {f"{net}.250": "unreachable", f"{net}.251": "black_hole", "203.0.113.9": "unreachable"}
+        with ThreadPoolExecutor(len(hosts)) as pool:
+            ran = pool.map(lambda host: checked(f"http://{host}:8384", "--alone", prefix=space.prefix), hosts)
+            for seen, code in zip(ran, hosts.values(), strict=True):
+                assert seen.found() == {(code, "public", "")}
+                assert seen.seconds <= 30
+
+
+def inside(node: Operator) -> None:
+    """The edge is as wrong as can be, and nobody is blamed by what was seen of the name."""
+    hosts = node.dir / "hosts"
+    hosts.write_text("127.0.0.1 localhost node.example.org\n")
+    mount = 'mount --bind "$0" /etc/hosts && exec "$@"'
+    prefix = ("unshare", "--mount", "sh", "-c", mount, str(hosts))
+    with Edge(PRODUCTS["nginx"], node.bind, "removed") as edge:
+        url = f"http://node.example.org:{edge.url.rpartition(':')[2]}"
+        seen = check(node, url, prefix=prefix)
+        assert seen.found() == {("seen_from_inside", "", "")}
+        assert "127.0.0.1" in seen.report["findings"][0]["evidence"]
+        # What the operator names is another matter.
+        seen = check(node, url, "--via", f"nginx={edge.url}", prefix=prefix)
+        assert seen.found() == {("marker_removed", "nginx", "nginx"), ("seen_from_inside", "", "")}
+
+
+SCENES: Final[dict[str, Callable[[Operator], None]]] = {
+    each.__name__: each for each in (made_possible, printed, elsewhere, silent, refused, lost, inside)
+}
+
+
 class Matrix:
     """Runs what this session's tests are going to ask for, several at once."""
 
     def __init__(self, node: Operator, pool: ThreadPoolExecutor) -> None:
         self._node = node
         self._pool = pool
-        self._runs: dict[tuple[str, ...], Future[Outcome]] = {}
+        self._runs: dict[tuple[str, ...], Future[Outcome] | Future[None]] = {}
 
     def prepare(self, case: Sequence[str]) -> None:
         key = tuple(case)
         if key not in self._runs:
-            run: Callable[..., Outcome] = single if len(key) == 2 else layered
-            self._runs[key] = self._pool.submit(run, self._node, *key)
+            if len(key) == 1:
+                self._runs[key] = self._pool.submit(SCENES[key[0]], self._node)
+            else:
+                run: Callable[..., Outcome] = single if len(key) == 2 else layered
+                self._runs[key] = self._pool.submit(run, self._node, *key)
 
     def outcome(self, *case: str) -> Outcome:
         self.prepare(case)
-        return self._runs[case].result()
+        found = self._runs[case].result()
+        assert isinstance(found, Outcome)
+        return found
+
+    def scene(self, name: str) -> None:
+        """Raises what it raised."""
+        self.prepare((name,))
+        self._runs[name,].result()
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +270,10 @@ def matrix(node: Operator, request: pytest.FixtureRequest) -> Iterator[Matrix]:
         for item in request.session.items:
             if item.path == request.path and "case" in getattr(item, "fixturenames", ()):
                 made.prepare(item.callspec.params["case"])  # type: ignore[attr-defined]
-        yield made
+        try:
+            yield made
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def named(case: Sequence[str]) -> str:
@@ -236,99 +339,26 @@ def test_two_layers_in_a_row(matrix: Matrix, case: tuple[str, str, str, str]) ->
     expect(matrix.outcome(*case), found, {layer: product.name for layer, product in products.items()})
 
 
-@pytest.mark.long
-def test_what_one_layer_makes_possible_another_does(node: Operator) -> None:
-    """HAProxy compresses nothing that says no-transform. Where one takes that away, it is another that
-    compresses, and the same product further in is not taken for it."""
-    haproxy = PRODUCTS["haproxy"]
-    with (
-        Edge(haproxy, node.bind, "transformable") as near,
-        Edge(haproxy, near.address, "compressed") as far,
-    ):
-        via = ("--via", f"inner={near.url}")
-        before = check(node, far.url, *via)
-        assert before.found() == {("compressed", "public", "HAProxy")}
-        assert before.products()["inner"] == "HAProxy"
-        far.mend(*before.remedies("public"))
-        assert check(node, far.url, *via).found() == set()
-
-
-def test_what_is_printed_for_people_mends_it_too(node: Operator) -> None:
-    with Edge(PRODUCTS["nginx"], node.bind, "removed") as edge:
-        ran = node.cli("check-hop", edge.url)
-        assert ran.returncode == 1
-        assert "nginx" in ran.stdout
-        assert "[marker_removed]" in ran.stdout
-        assert "layer: public    product: nginx" in ran.stdout
-        edge.mend(ran.stdout)
-        clean = node.cli("check-hop", edge.url)
-        assert clean.returncode == 0, clean.stdout
-        assert "nothing else was found" in clean.stdout
-
-
-def test_another_machine_sees_it_with_a_nonce(node: Operator) -> None:
-    """Without the node's socket: only the public URL is looked at."""
-    nonce = json.loads(node.cli("check-hop", "--new-nonce", "--json").stdout)["nonce"]
-    with Edge(PRODUCTS["nginx"], node.bind, "removed") as edge:
-        seen = checked(edge.url, "--alone", "--nonce", nonce)
-        assert seen.found() == {("marker_removed", "public", "nginx")}
-        assert seen.products() == {"public": "nginx"}
-        assert seen.states("public")["stream"] == "passed"
-        edge.mend(*seen.remedies("public"))
-        assert checked(edge.url, "--alone", "--nonce", nonce).found() == set()
+@pytest.mark.parametrize("case", [("printed",), ("elsewhere",)], ids=named)
+def test_a_scene_of_the_slice(matrix: Matrix, case: tuple[str]) -> None:
+    """What is printed for people mends it as well; another machine sees the same with a nonce."""
+    matrix.scene(case[0])
 
 
 @pytest.mark.long
-def test_a_port_that_never_answers(node: Operator) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
-        seen = check(node, f"http://127.0.0.1:{silent.getsockname()[1]}")
-    assert seen.found() == {("black_hole", "public", "")}
-    assert seen.seconds <= 30
-
-
-@pytest.mark.long
-def test_a_port_where_nobody_listens(node: Operator) -> None:
-    (port,) = free_ports(1)
-    seen = check(node, f"http://127.0.0.1:{port}")
-    assert seen.found() == {("unreachable", "public", "")}
-    assert seen.seconds <= 30
+@pytest.mark.parametrize("case", [("made_possible",), ("silent",), ("refused",)], ids=named)
+def test_a_scene(matrix: Matrix, case: tuple[str]) -> None:
+    """One layer makes another's fault possible; a port that never answers, one where nobody listens."""
+    matrix.scene(case[0])
 
 
 @pytest.mark.long
 @pytest.mark.net
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
-def test_addresses_that_lead_nowhere() -> None:
-    """One that nobody answers for, one to which everything is lost, one to which no way leads."""
-    with Namespaces(1) as spaces:
-        space = spaces[0]
-        net = space.address.rpartition(".")[0]
-        swallowed = ("neigh", "add", f"{net}.251", "lladdr", "02:00:00:00:00:09", "dev", space.interface)
-        subprocess.run([*space.prefix, "ip", *swallowed], check=True, timeout=20)
-        hosts = {f"{net}.250": "unreachable", f"{net}.251": "black_hole", "203.0.113.9": "unreachable"}
-        with ThreadPoolExecutor(len(hosts)) as pool:
-            ran = pool.map(lambda host: checked(f"http://{host}:8384", "--alone", prefix=space.prefix), hosts)
-            for seen, code in zip(ran, hosts.values(), strict=True):
-                assert seen.found() == {(code, "public", "")}
-                assert seen.seconds <= 30
-
-
-@pytest.mark.long
-@pytest.mark.net
-@pytest.mark.skipif(os.geteuid() != 0, reason="another /etc/hosts needs root")
-def test_a_name_that_leads_to_the_inside(node: Operator, tmp_path: Path) -> None:
-    """The edge is as wrong as can be, and nobody is blamed by what was seen of the name."""
-    hosts = tmp_path / "hosts"
-    hosts.write_text("127.0.0.1 localhost node.example.org\n")
-    mount = 'mount --bind "$0" /etc/hosts && exec "$@"'
-    prefix = ("unshare", "--mount", "sh", "-c", mount, str(hosts))
-    with Edge(PRODUCTS["nginx"], node.bind, "removed") as edge:
-        url = f"http://node.example.org:{edge.url.rpartition(':')[2]}"
-        seen = check(node, url, prefix=prefix)
-        assert seen.found() == {("seen_from_inside", "", "")}
-        assert "127.0.0.1" in seen.report["findings"][0]["evidence"]
-        # What the operator names is another matter.
-        seen = check(node, url, "--via", f"nginx={edge.url}", prefix=prefix)
-        assert seen.found() == {("marker_removed", "nginx", "nginx"), ("seen_from_inside", "", "")}
+@pytest.mark.parametrize("case", [("lost",), ("inside",)], ids=named)
+def test_a_scene_with_a_network_of_its_own(matrix: Matrix, case: tuple[str]) -> None:
+    """Addresses that lead nowhere; a name that leads to the inside."""
+    matrix.scene(case[0])
 
 
 @pytest.mark.long
