@@ -62,9 +62,13 @@ class Purse:
 
     async def start(self) -> None:
         """Read how the accounts stand and give up what is too old. Raises `EnvError` ``storage_failed``."""
+        await self.give_up()
+        await self._refresh()
+
+    async def give_up(self) -> None:
+        """What is too old to be said is not said any more. Raises `EnvError` ``storage_failed``."""
         before = self._clock.wall_ms() - LATE_MS
         await self._repo.run(lambda book: book.give_up(before))
-        await self._refresh()
 
     async def key(self, operator: int) -> KeySigner:
         """The payer key for an operator, made where there is none: it signs reserves and opens.

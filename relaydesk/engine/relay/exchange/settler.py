@@ -23,6 +23,7 @@ TICK_S: Final = 15.0
 # From when something waits to when it is told by itself, at the least and at the most.
 LEAST_S: Final = 60.0
 MOST_S: Final = 240.0
+GIVE_UP_EVERY_S: Final = 3600.0
 
 
 class Settler:
@@ -47,9 +48,13 @@ class Settler:
 
     async def run(self) -> None:
         """Look every 15 s until cancelled. Raises `EnvError` where the purse's disk fails."""
+        give_up_at = self._clock.mono() + GIVE_UP_EVERY_S
         while True:
             await self._sleep(TICK_S)
             await self.look()
+            if self._clock.mono() >= give_up_at:
+                give_up_at = self._clock.mono() + GIVE_UP_EVERY_S
+                await self._purse.give_up()
 
     async def look(self) -> None:
         """Tell the targets whose time has come; one that cannot be told now is tried again."""

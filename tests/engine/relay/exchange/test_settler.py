@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from relaydesk.core.errors import EnvError
 from relaydesk.engine.clock import SystemRng
+from relaydesk.engine.ledger.purse import LATE_MS
 from relaydesk.engine.relay.age import PyrageAge
 from relaydesk.engine.relay.exchange.accounts import Accounts
-from relaydesk.engine.relay.exchange.settler import LEAST_S, MOST_S, Settler
+from relaydesk.engine.relay.exchange.settler import GIVE_UP_EVERY_S, LEAST_S, MOST_S, TICK_S, Settler
 from tests.support.paid_world import WORDS, PaidWorld, paid_world
 
 
@@ -48,4 +52,28 @@ async def test_who_cannot_be_told_now_is_told_later(tmp_path: Path) -> None:
         assert await waiting(world) == 1, "not at once"
         world.payer.clock.ahead_s += MOST_S
         await settler.look()
+        assert await waiting(world) == 0
+
+
+async def test_it_looks_in_time_and_gives_up_what_is_of_yesterday(tmp_path: Path) -> None:
+    async with paid_world(tmp_path) as world:
+        world.announce(ledger=False)
+        await world.voucher(100_000)
+        assert await world.ask() == WORDS
+        clock, purse = world.payer.clock, world.payer.purse
+        assert await waiting(world) == 1
+        wall = clock.wall_ms() + LATE_MS + 60_000
+        clock.wall_ms = lambda: wall  # type: ignore[method-assign]
+        pauses: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            clock.ahead_s += seconds
+            if sum(pauses) > GIVE_UP_EVERY_S + TICK_S:
+                raise EnvError("storage_failed", "the end")
+
+        accounts = Accounts(world.payer.asker, purse, PyrageAge(), clock)
+        with pytest.raises(EnvError, match="the end"):
+            await Settler(accounts, purse, clock, SystemRng(), sleep).run()
+        assert set(pauses) == {TICK_S}
         assert await waiting(world) == 0
