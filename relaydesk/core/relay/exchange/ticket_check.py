@@ -88,12 +88,17 @@ def _price_fault(ticket: Ticket, terms: Terms) -> Fault | None:
                 param="provider.max_price",
             )
     if terms.credit_left is not None and ticket.max_price > terms.credit_left:
-        return Fault(
-            "credit_per_day_exceeded",
-            f"the request may cost {ticket.max_price} microUSDC, and this key has {terms.credit_left} left",
-            "wait until tomorrow (UTC), ask for less, or raise the key's limit",
-        )
+        return no_credit_left(ticket.max_price, terms.credit_left)
     return None
+
+
+def no_credit_left(price: int, left: int) -> Fault:
+    """The refusal of a request that may cost more than its key has left today; both in microUSDC."""
+    return Fault(
+        "credit_per_day_exceeded",
+        f"the request may cost {price} microUSDC, and this key has {left} left",
+        "wait until tomorrow (UTC), ask for less, or raise the key's limit",
+    )
 
 
 def _inconsistent(ref: NodeRef, why: str) -> Fault:

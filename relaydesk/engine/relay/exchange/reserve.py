@@ -19,8 +19,9 @@ from relaydesk.core.relay.bound.reserve_count import reserve_input_count, tool_g
 from relaydesk.core.relay.catalogue import MOST_ERROR_BYTES, ErrorReport, read_error
 from relaydesk.core.relay.exchange.demand import Demand
 from relaydesk.core.relay.exchange.refused import move, reserve_fault
-from relaydesk.core.relay.exchange.ticket_check import Terms, ticket_fault
+from relaydesk.core.relay.exchange.ticket_check import Terms, no_credit_left, ticket_fault
 from relaydesk.core.relay.hop import RESERVE_PATH
+from relaydesk.core.relay.price.advertised import Advertised
 from relaydesk.core.relay.price.charge import leg
 from relaydesk.core.relay.records.canonical import RecordError
 from relaydesk.core.relay.records.details import Details
@@ -31,7 +32,7 @@ from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.schedule import INNER_ATTEMPTS
 from relaydesk.core.relay.sealed.envelope import SealedError, open_envelope, read_envelope, seal_envelope
 from relaydesk.core.relay.sealed.response_key import key_is_committed, unwrap_key
-from relaydesk.core.relay.target.candidate import Candidate, Capacity
+from relaydesk.core.relay.target.candidate import Candidate
 from relaydesk.core.relay.target.constraints import Constraints
 from relaydesk.core.relay.version import TIGHT_BOUND, at_least
 from relaydesk.engine.ledger.purse import Extras, Purse
@@ -122,8 +123,12 @@ class Reserver:
             ledger = bool(details.relaydesk_ledger)
             extras = await self._purse.extras(ref) if ledger else None
             asked = self._request(candidate, demand, constraints, details, payer, attempt, extras)
+            price = _expected_price(self._market.advertised(ref, demand.model), asked)
+            # A ticket that is not paid keeps a place from others: it is not asked for in the first place.
+            if credit_left is not None and price > credit_left:
+                raise as_peer_error(no_credit_left(price, credit_left))
             if extras is not None and not extras.fields:
-                self._afford(ref, candidate.capacity(demand.model), asked)
+                self._afford(ref, price)
             answered = await self._send(ref, details, asked, end)
             async with answered:
                 body = await _read(ref, answered)
@@ -183,15 +188,11 @@ class Reserver:
         issued_at = attempt.issued_at if attempt.issued_at is not None else self._now_s()
         return sign_reserve(payer.sign, candidate.ref, request, issued_at)
 
-    def _afford(self, ref: NodeRef, told: Capacity, asked: ReserveRequest) -> None:
-        """Pass over a target where our credit was too little lately, whatever comes of what is held there.
-
-        A ticket that is not paid would keep a place from others until it ends.
-        """
+    def _afford(self, ref: NodeRef, price: int) -> None:
+        """Pass over a target where our credit was too little lately, whatever comes of what is held there."""
         account = next((each for each in self._purse.view() if (each.operator, each.node) == ref), None)
         if account is None or self._clock.wall_ms() - account.told_at_ms > _TOLD_MS or not account.told_at_ms:
             return
-        price = leg(asked.input_count, told.input_rate) + leg(asked.max_output_count, told.output_rate)
         if account.balance + account.held < price:
             raise no_credit(ref, price)
 
@@ -300,3 +301,12 @@ async def _carries(_: NodeRef, body: bytes) -> str:
     except SealedError as error:
         return str(error)
     return ""
+
+
+def _expected_price(told: Advertised | None, asked: ReserveRequest) -> int:
+    """The most that a request should cost by what a node says of itself, in microUSDC."""
+    if told is None:
+        return 0
+    rates = told.rates(asked.input_count)
+    legs = leg(asked.input_count, rates.input) + leg(asked.max_output_count, rates.output)
+    return max(legs, leg(told.min_charge_tokens, rates.output), told.min_charge_micro)

@@ -8,8 +8,11 @@ from typing import Final
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.records.ticket import Ticket
 
-# From reserve to request. Longer would let strangers who never come hold the capacity.
+# From reserve to request.
 TICKET_LIFE_S: Final = 120
+# For so long a ticket keeps a slot for whoever holds it: who comes later takes what is free. Longer, and
+# tickets that nobody means to use would keep everybody else out.
+PROMISE_S: Final = 10
 # Of tickets at once, spent ones that are still being answered among them.
 MOST_TICKETS: Final = 4096
 
@@ -53,10 +56,10 @@ class Tickets:
         return len(self._spent)
 
     def promised(self, model: str = "") -> int:
-        """Tickets of a model, or of all, that have or may want a slot."""
+        """Tickets of a model, or of all, that have a slot or are expected to want one soon."""
         self._forget()
-        held = (*self._waiting.values(), *self._spent.values())
-        return sum(1 for each in held if not model or each.ticket.model == model)
+        soon = [each for each in self._waiting.values() if not self._late(each)]
+        return sum(1 for each in (*soon, *self._spent.values()) if not model or each.ticket.model == model)
 
     def add(self, held: Held) -> None:
         """Issue it."""
@@ -84,6 +87,10 @@ class Tickets:
 
     def _expired(self, held: Held) -> bool:
         return self._clock.wall_ms() > held.ticket.expires_at * 1000
+
+    def _late(self, held: Held) -> bool:
+        since_s = TICKET_LIFE_S - held.ticket.expires_at + self._clock.wall_ms() // 1000
+        return not 0 <= since_s < PROMISE_S
 
     def _forget(self) -> None:
         # They all live equally long, so the oldest are first.

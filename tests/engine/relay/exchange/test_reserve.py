@@ -284,6 +284,8 @@ async def test_a_target_without_a_key_that_holds_is_refused(
 async def test_a_price_above_what_a_key_has_left_is_not_paid(tmp_path: Path) -> None:
     async with ExchangeRig(tmp_path) as rig:
         await ends(rig, "credit_per_day_exceeded", credit_left=1999)
+        # Nothing was reserved: a ticket that nobody pays would keep a place from others.
+        assert "/v1/zs/reserve" not in {each.path for each in rig.targets[0].seen}
         rig.targets[0].seen.clear()
         assert await rig.stream(credit_left=2_100)
 
