@@ -99,9 +99,12 @@ def _sink(asked: Asked, circuit: Circuit, watch: _Stall, chunked: bool) -> Calla
     transport = asked.transport
     if transport is None:
         raise ConnectionResetError("the client is gone")
-    write, waiting = transport.write, transport.get_write_buffer_size
+    write, waiting, gone = transport.write, transport.get_write_buffer_size, transport.is_closing
 
     def sink(chunk: bytes) -> bool:
+        # Between a client's leaving and the end of this task; a write would fail in the target's connection.
+        if gone():
+            return False
         circuit.count(len(chunk))
         watch.moved()
         write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk)

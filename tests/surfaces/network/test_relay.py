@@ -11,6 +11,7 @@ from types import ModuleType
 
 import aiohttp
 import pytest
+import uvloop
 from aiohttp import web
 from aiohttp.http_parser import RawRequestMessage
 
@@ -296,6 +297,36 @@ async def test_who_leaves_ends_the_target_at_once() -> None:
             await ended.wait()
             while rig.circuits.open:
                 await asyncio.sleep(0.005)
+
+
+def test_who_leaves_in_the_middle_of_a_chunk_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    """As the node runs, on uvloop: a write to whom has gone would fail in the connection to the target."""
+
+    async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _got: Got) -> None:
+        writer.write(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"1\r\n.\r\n")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        async with HopRig(Target(drip)) as rig:
+
+            async def leave() -> None:
+                reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+                writer.write(request_bytes(rig.targets[0].ref))
+                for _ in range(5):
+                    await reader.read(512)
+                writer.transport.abort()
+
+            for _ in range(10):
+                await asyncio.gather(*(leave() for _ in range(8)))
+            async with asyncio.timeout(20):
+                while rig.circuits.open:
+                    await asyncio.sleep(0.01)
+
+    uvloop.run(main())
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("tls", [False, True])
