@@ -144,9 +144,8 @@ class Trigger(Server):
             await self._events(request, got, answer)
         else:
             await answer.write(first)
+            self._reach("after" if answered == "head" else "", request)
         await answer.write_eof()
-        if answered == "head":
-            self._reach("after", request)
         return answer
 
     async def _events(
@@ -165,6 +164,9 @@ class Trigger(Server):
                 elif event.done:
                     self._reach("done", request)
                 await answer.write(block + b"\n\n")
+                if event.done:
+                    # Now, and not behind the end of the body: whoever has the last word may hang up.
+                    self._reach("after", request)
         await answer.write(rest)
 
 
