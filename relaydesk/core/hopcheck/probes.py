@@ -18,6 +18,8 @@ REACH_S: Final = 8.0
 EXCHANGE_S: Final = 7.0
 # A large body may take as long as the quick check has; what is not over by then is not tested.
 BODY_S: Final = 6.0
+# With the long silences there is time for slow lines.
+LONG_BODY_S: Final = 60.0
 BODIES: Final = (MIB + 64 * 1024, 12 * MIB)
 # Timed chunks: so many, so far apart.
 CHUNKS: Final = 6

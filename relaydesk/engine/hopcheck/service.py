@@ -11,7 +11,7 @@ from relaydesk.core.codec import to_builtins
 from relaydesk.core.commands import CheckHop, LookFromOutside, Outcome, PrepareHopCheck
 from relaydesk.core.errors import EnvError, LocalError
 from relaydesk.core.hopcheck.model import Layer, Observation, Report
-from relaydesk.core.hopcheck.probes import BODY_S
+from relaydesk.core.hopcheck.probes import BODY_S, LONG_BODY_S
 from relaydesk.core.hopcheck.report import layer_view, summary
 from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.core.text import SafeText, safe_text
@@ -31,8 +31,6 @@ from relaydesk.engine.tls.addresses import this_machine
 
 KIND: Final = "check-hop"
 ALERT: Final = "hop_check"
-# A large body over a slow line: with ``long`` there is time for it.
-LONG_BODY_S: Final = 60.0
 # A first look soon after the start, and a second one before anybody is alarmed.
 FIRST_S: Final = 120.0
 CONFIRM_S: Final = 30.0

@@ -175,13 +175,12 @@ def _plan(
     prepared: _Prepared | None,
 ) -> Plan:
     from relaydesk.core.hopcheck.model import Layer
-    from relaydesk.core.hopcheck.probes import BODY_S, SILENCES
+    from relaydesk.core.hopcheck.probes import BODY_S, LONG_BODY_S, SILENCES
     from relaydesk.engine.clock import SystemClock
     from relaydesk.engine.hopcheck.door import trusts
     from relaydesk.engine.hopcheck.layers import chain
     from relaydesk.engine.hopcheck.run import Plan
     from relaydesk.engine.hopcheck.sends import Tools
-    from relaydesk.engine.hopcheck.service import LONG_BODY_S
     from relaydesk.engine.relay.commands import parse_ref
     from relaydesk.engine.tls.addresses import this_machine
     from relaydesk.surfaces.cli.settings import load_settings
