@@ -114,12 +114,14 @@ class _Receiver(asyncio.Protocol):
 
     @classmethod
     async def open(cls) -> _Receiver:
-        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        os.set_blocking(writing, False)
         receiver = cls(writing)
         try:
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE)
-        except OSError:
-            pass  # what fits is what is overwritten
+        except (OSError, AttributeError):
+            pass  # Linux alone can make it larger, up to a bound: what fits is what is overwritten
         loop = asyncio.get_running_loop()
         receiver._transport, _ = await loop.connect_read_pipe(lambda: receiver, os.fdopen(reading, "rb", 0))
         return receiver
