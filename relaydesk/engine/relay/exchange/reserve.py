@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,7 +30,7 @@ from relaydesk.core.relay.records.reserve_response import ReserveResponse, decod
 from relaydesk.core.relay.records.ticket import Ticket
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.schedule import INNER_ATTEMPTS
-from relaydesk.core.relay.sealed.envelope import SealedError, open_envelope, read_envelope, seal_envelope
+from relaydesk.core.relay.sealed.envelope import SealedError, open_envelope, seal_envelope
 from relaydesk.core.relay.sealed.response_key import key_is_committed, unwrap_key
 from relaydesk.core.relay.target.candidate import Candidate
 from relaydesk.core.relay.target.constraints import Constraints
@@ -129,7 +129,7 @@ class Reserver:
                 raise as_peer_error(no_credit_left(price, credit_left))
             if extras is not None and not extras.fields:
                 self._afford(ref, price)
-            answered = await self._send(ref, details, asked, end)
+            answered = await self._send(ref, details, asked, attempt.reply, end)
             async with answered:
                 body = await _read(ref, answered)
             if 200 <= answered.status < 300:
@@ -196,7 +196,9 @@ class Reserver:
         if account.balance + account.held < price:
             raise no_credit(ref, price)
 
-    async def _send(self, ref: NodeRef, details: Details, asked: ReserveRequest, end: float) -> Answered:
+    async def _send(
+        self, ref: NodeRef, details: Details, asked: ReserveRequest, reply: AgeIdentity, end: float
+    ) -> Answered:
         try:
             body = seal_envelope(self._age, encode_reserve(asked), details.ephemeral_age_pubkey or "")
         except ValueError:
@@ -208,7 +210,7 @@ class Reserver:
             body=body,
             content_type=MEDIA_TYPE,
             accept="application/json",
-            check=_carries,
+            check=_opens_with(reply),
             check_limit=RESPONSE_LIMIT,
         )
         try:
@@ -294,13 +296,20 @@ async def _read(ref: NodeRef, answered: Answered) -> bytes:
         raise PassedOver(ref, "unreachable", fault) from None
 
 
-async def _carries(_: NodeRef, body: bytes) -> str:
-    """Why a body is no target's answer: what stands in front of a relay also answers with 200."""
-    try:
-        read_envelope(body, RESPONSE_LIMIT)
-    except SealedError as error:
-        return str(error)
-    return ""
+def _opens_with(reply: AgeIdentity) -> Callable[[NodeRef, bytes], Awaitable[str]]:
+    """Why a body is not the target's answer: only the target knows the key that it must be sealed to.
+
+    What stands in front of a relay also answers with 200, and so may a relay; another one is asked then.
+    """
+
+    async def why_not(_: NodeRef, body: bytes) -> str:
+        try:
+            open_envelope(reply, body, RESPONSE_LIMIT)
+        except SealedError as error:
+            return str(error)
+        return ""
+
+    return why_not
 
 
 def _expected_price(told: Advertised | None, asked: ReserveRequest) -> int:

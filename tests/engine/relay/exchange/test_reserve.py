@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from relaydesk.core.errors import FaultError
+from relaydesk.core.relay.sealed.envelope import seal_envelope
+from relaydesk.engine.relay.age import PyrageAge
 from tests.support.exchange_rig import ExchangeRig, text_of
 from tests.support.wire.lies import put
 from tests.support.wire.relay import MinimalRelay
@@ -249,6 +251,16 @@ def _greeted(rig: ExchangeRig) -> bytes:
     for relay in rig.relays:
         relay.tamper = None
     return b"<h1>hello</h1>"
+
+
+async def test_an_answer_that_a_relay_made_itself_is_no_targets(tmp_path: Path) -> None:
+    """It has the form, and is not sealed to the key that only the target was told: another relay is asked."""
+    theirs = seal_envelope(PyrageAge(), b"{}", PyrageAge().new_identity().recipient)
+    async with ExchangeRig(tmp_path, relays=3) as rig:
+        for relay in rig.relays:
+            relay.tamper = lambda _path, _body: _greeted(rig) and theirs
+        assert text_of(await rig.stream()) == rig.targets[0].words.text
+        assert rig.slept == [0.5]
 
 
 async def test_without_a_relay_nothing_is_sent(tmp_path: Path) -> None:
