@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from relaydesk.core.hopcheck.remedies.table import TABLE
 from tests.support.browser import Browser
 from tests.support.edges import PRODUCTS
 from tests.support.edges.edge import Edge
@@ -337,6 +338,20 @@ def test_two_layers_in_a_row(matrix: Matrix, case: tuple[str, str, str, str]) ->
         for code in product.ways[way].finds
     }
     expect(matrix.outcome(*case), found, {layer: product.name for layer, product in products.items()})
+
+
+def test_what_is_said_to_be_tested_is() -> None:
+    apart = {("HAProxy", "compressed")}  # made_possible
+    said = {
+        (product.name, code)
+        for product in PRODUCTS.values()
+        for code, remedy in TABLE[product.name].items()
+        if remedy.tested
+    }
+    found = {
+        (each.name, code) for each in PRODUCTS.values() for way in each.ways.values() for code in way.finds
+    }
+    assert said == found | apart
 
 
 @pytest.mark.parametrize("case", [("printed",), ("elsewhere",)], ids=named)

@@ -48,6 +48,9 @@ Listen 127.0.0.1:%PORT%
         "removed": _lines("marker_removed", "Header unset X-Zs-Relay-Hop"),
         # What came from the node is in another table than this one empties.
         "unset-always": _lines("", "Header always unset X-Zs-Relay-Hop"),
+        "everywhere": _lines("marker_everywhere", "Header always set X-Zs-Relay-Hop 1"),
+        "origin": _lines("origin_refused", "Header unset Access-Control-Allow-Origin"),
+        "headers": _lines("headers_dropped", "Header unset X-Zs-Receipt", "Header unset X-Zs-Response-Key"),
         "exposed": _lines("marker_not_exposed", 'Header set Access-Control-Expose-Headers "Retry-After"'),
         # By itself it passes every piece on, as what works line by line does. A program as a filter waits.
         "buffered": way(

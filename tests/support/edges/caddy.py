@@ -42,6 +42,10 @@ http://127.0.0.1:%PORT% {
     ways={
         "removed": way("marker_removed", (_IN, f"{_IN}\n\t\theader_down -X-Zs-Relay-Hop")),
         "pattern": way("marker_removed headers_dropped", (_IN, f"{_IN}\n\t\theader_down -X-*")),
+        "everywhere": way("marker_everywhere", (_IN, f"{_IN}\n\t\theader_down X-Zs-Relay-Hop 1")),
+        "cors": way(
+            "preflight_refused origin_refused", (_IN, f"{_IN}\n\t\theader_down -Access-Control-Allow-*")
+        ),
         "exposed": way(
             "marker_not_exposed", (_IN, f"{_IN}\n\t\theader_down Access-Control-Expose-Headers Retry-After")
         ),

@@ -41,6 +41,7 @@ backend node
             "marker_removed headers_dropped preflight_refused origin_refused",
             "http-response del-header ^(?!content-|date$) -m reg",
         ),
+        "everywhere": _rule("marker_everywhere", "http-response set-header X-Zs-Relay-Hop 1"),
         "exposed": _rule(
             "marker_not_exposed", "http-response set-header Access-Control-Expose-Headers Retry-After"
         ),

@@ -54,6 +54,10 @@ http {
             "preflight_refused origin_refused",
             ("proxy_buffering off;", 'proxy_buffering off;\n      more_clear_headers "access-*";'),
         ),
+        "everywhere": way(
+            "marker_everywhere",
+            ("proxy_buffering off;", "proxy_buffering off;\n      add_header X-Zs-Relay-Hop 1 always;"),
+        ),
         "exposed": way(
             "marker_not_exposed",
             (

@@ -50,6 +50,9 @@ sub vcl_deliver {
     ways={
         "removed": _deliver("marker_removed", "unset resp.http.X-Zs-Relay-Hop;"),
         "removed-too": _fetched("marker_removed", "unset beresp.http.x-zs-relay-hop;"),
+        "everywhere": _deliver("marker_everywhere", 'set resp.http.X-Zs-Relay-Hop = "1";'),
+        "origin": _deliver("origin_refused", "unset resp.http.Access-Control-Allow-Origin;"),
+        "headers": _deliver("headers_dropped", "unset resp.http.X-Zs-Receipt;"),
         "exposed": _deliver(
             "marker_not_exposed", 'set resp.http.Access-Control-Expose-Headers = "Retry-After";'
         ),

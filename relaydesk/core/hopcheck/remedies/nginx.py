@@ -23,7 +23,7 @@ _OTHERS: Final = "Where such a line clears other headers too, write it anew for 
 NGINX: Final = {
     "marker_removed": _remedy("", _HIDDEN, _OTHERS),
     "headers_dropped": _remedy("", _HIDDEN, _OTHERS),
-    "marker_everywhere": _remedy("", "add_header X-Zs-Relay-Hop\nmore_set_headers", tested=False),
+    "marker_everywhere": _remedy("", "add_header X-Zs-Relay-Hop\nmore_set_headers"),
     "marker_not_exposed": _remedy(
         "proxy_hide_header Access-Control-Expose-Headers;\n"
         f'add_header Access-Control-Expose-Headers "{EXPOSED}" always;',

@@ -12,8 +12,8 @@ _APACHE: Final = "the `VirtualHost` of the node"
 _VARNISH: Final = "the VCL, before other code of the same subroutine"
 
 
-def _caddy(where: str, add: str = "", remove: str = "", text: str = "", *, tested: bool = True) -> Remedy:
-    return Remedy(text, "caddyfile", where, remove, add, tested)
+def _caddy(where: str, add: str = "", remove: str = "", text: str = "") -> Remedy:
+    return Remedy(text, "caddyfile", where, remove, add, tested=True)
 
 
 _PROXY: Final = "the `reverse_proxy` block of the node"
@@ -26,24 +26,19 @@ CADDY: Final = {
         "Remove other headers by their full names.",
     ),
     "headers_dropped": _caddy(_PROXY, "", "header_down -X-\nheader -X-\nheader_down -*"),
-    "marker_everywhere": _caddy(
-        _CADDY, "", "header X-Zs-Relay-Hop\nheader_down X-Zs-Relay-Hop", tested=False
-    ),
+    "marker_everywhere": _caddy(_CADDY, "", "header X-Zs-Relay-Hop\nheader_down X-Zs-Relay-Hop"),
     "marker_not_exposed": _caddy(
         _PROXY,
         f'header_down Access-Control-Expose-Headers "{EXPOSED}"',
         "header_down Access-Control-Expose-Headers\nheader_down -Access-Control-Expose-Headers\n"
         "header Access-Control-Expose-Headers\nheader -Access-Control-Expose-Headers",
     ),
-    "preflight_refused": _caddy(
-        _CADDY, "", "header_down -Access-Control-\nheader -Access-Control-", tested=False
-    ),
+    "preflight_refused": _caddy(_CADDY, "", "header_down -Access-Control-\nheader -Access-Control-"),
     "origin_refused": _caddy(
         _CADDY,
         "",
         "header Access-Control-Allow-Origin\nheader_down -Access-Control-\nheader -Access-Control-\n"
         "header_down Access-Control-Allow-Origin",
-        tested=False,
     ),
     "answer_replaced": _caddy(_PROXY, "", "handle_response\nhandle_errors"),
     "stream_buffered": _caddy(
@@ -59,8 +54,8 @@ CADDY: Final = {
 }
 
 
-def _haproxy(add: str = "", remove: str = "", text: str = "", *, tested: bool = True) -> Remedy:
-    return Remedy(text, "haproxy", _HAPROXY, remove, add, tested)
+def _haproxy(add: str = "", remove: str = "", text: str = "") -> Remedy:
+    return Remedy(text, "haproxy", _HAPROXY, remove, add, tested=True)
 
 
 _DELETED: Final = (
@@ -73,7 +68,7 @@ HAPROXY: Final = {
     "marker_removed": _haproxy("", _DELETED),
     "headers_dropped": _haproxy("", _DELETED),
     "preflight_refused": _haproxy("", f"http-request return\nhttp-request deny\n{_CORS_DELETED}"),
-    "marker_everywhere": _haproxy("", "http-response set-header X-Zs-Relay-Hop", tested=False),
+    "marker_everywhere": _haproxy("", "http-response set-header X-Zs-Relay-Hop"),
     "marker_not_exposed": _haproxy(
         f'http-response set-header Access-Control-Expose-Headers "{EXPOSED}"',
         "http-response set-header Access-Control-Expose-Headers\n"
@@ -94,8 +89,8 @@ HAPROXY: Final = {
 }
 
 
-def _apache(add: str = "", remove: str = "", text: str = "", *, tested: bool = True) -> Remedy:
-    return Remedy(text, "apache", _APACHE, remove, add, tested)
+def _apache(add: str = "", remove: str = "", text: str = "") -> Remedy:
+    return Remedy(text, "apache", _APACHE, remove, add, tested=True)
 
 
 APACHE: Final = {
@@ -104,11 +99,9 @@ APACHE: Final = {
         "Header unset X-Zs-\nHeader always unset X-Zs-\nHeader onsuccess unset X-Zs-",
     ),
     "headers_dropped": _apache(
-        "", "Header unset X-Zs-\nHeader always unset X-Zs-\nHeader onsuccess unset X-Zs-", tested=False
+        "", "Header unset X-Zs-\nHeader always unset X-Zs-\nHeader onsuccess unset X-Zs-"
     ),
-    "marker_everywhere": _apache(
-        "", "Header set X-Zs-Relay-Hop\nHeader always set X-Zs-Relay-Hop", tested=False
-    ),
+    "marker_everywhere": _apache("", "Header set X-Zs-Relay-Hop\nHeader always set X-Zs-Relay-Hop"),
     "marker_not_exposed": _apache(
         f'Header set Access-Control-Expose-Headers "{EXPOSED}"',
         "Header set Access-Control-Expose-Headers\nHeader always set Access-Control-Expose-Headers\n"
@@ -118,7 +111,6 @@ APACHE: Final = {
         "",
         "Header set Access-Control-Allow-Origin\nHeader always set Access-Control-Allow-Origin\n"
         "Header add Access-Control-Allow-Origin\nHeader unset Access-Control-",
-        tested=False,
     ),
     "answer_replaced": _apache("ProxyErrorOverride Off", "ProxyErrorOverride"),
     "stream_buffered": _apache(
@@ -136,22 +128,20 @@ APACHE: Final = {
 }
 
 
-def _varnish(add: str = "", remove: str = "", text: str = "", *, tested: bool = True) -> Remedy:
-    return Remedy(text, "vcl", _VARNISH, remove, add, tested)
+def _varnish(add: str = "", remove: str = "", text: str = "") -> Remedy:
+    return Remedy(text, "vcl", _VARNISH, remove, add, tested=True)
 
 
 VARNISH: Final = {
     "marker_removed": _varnish("", "unset beresp.http.X-Zs-\nunset resp.http.X-Zs-"),
-    "headers_dropped": _varnish("", "unset beresp.http.X-Zs-\nunset resp.http.X-Zs-", tested=False),
-    "marker_everywhere": _varnish(
-        "", "set resp.http.X-Zs-Relay-Hop\nset beresp.http.X-Zs-Relay-Hop", tested=False
-    ),
+    "headers_dropped": _varnish("", "unset beresp.http.X-Zs-\nunset resp.http.X-Zs-"),
+    "marker_everywhere": _varnish("", "set resp.http.X-Zs-Relay-Hop\nset beresp.http.X-Zs-Relay-Hop"),
     "marker_not_exposed": _varnish(
         f'sub vcl_deliver {{\n  set resp.http.Access-Control-Expose-Headers = "{EXPOSED}";\n}}',
         "set resp.http.Access-Control-Expose-Headers\nunset resp.http.Access-Control-Expose-Headers",
     ),
     "origin_refused": _varnish(
-        "", "set resp.http.Access-Control-Allow-Origin\nunset resp.http.Access-Control-", tested=False
+        "", "set resp.http.Access-Control-Allow-Origin\nunset resp.http.Access-Control-"
     ),
     "answer_replaced": _varnish(
         "",

@@ -43,7 +43,7 @@ def test_what_was_not_tested_says_so() -> None:
     assert OUTSIDE in remedy_of("marker_removed", "Cloudflare")
     assert "(nginx: tested)" in remedy_of("marker_removed", "nginx")
     assert "(tested)" in remedy_of("silence_cut", "HAProxy")
-    assert OUTSIDE in remedy_of("marker_everywhere", "HAProxy")
+    assert OUTSIDE in remedy_of("wrong_route", "nginx")
     assert (
         Remedy("t", "x", "w", "", "a").rendered("P") == f"t\n\nP: add in w ({OUTSIDE}):\n\n```x add\na\n```"
     )
