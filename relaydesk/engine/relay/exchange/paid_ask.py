@@ -62,10 +62,15 @@ class PaidAsk:
             bill.refused()
             raise PeerError("operators_unreachable", f"node {held.ref} is listed no more", retry_after=60)
         opening = msgspec.json.encode(bill.paid.extension) if held.ledger else b""
-        if len(demand.body) > ON_LOOP:
-            work = asyncio.to_thread(_seal, self._age, demand.body, bill, peer.verified.sealing_key, opening)
-            return await work
-        return _seal(self._age, demand.body, bill, peer.verified.sealing_key, opening)
+        key = peer.verified.sealing_key
+        try:
+            if len(demand.body) > ON_LOOP:
+                return await asyncio.to_thread(_seal, self._age, demand.body, bill, key, opening)
+            return _seal(self._age, demand.body, bill, key, opening)
+        except ValueError:
+            # Another one than was reserved with: nothing was sent.
+            bill.refused()
+            raise _inconsistent(held.ref, "what it advertises is no key") from None
 
     async def _send(self, demand: Demand, bill: Bill, body: bytes) -> Answered:
         """The same bytes, again only where a relay says that it did not forward them."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from relaydesk.core.errors import FaultError
+from relaydesk.engine.relay.asking.peers import Verified
 from tests.support.exchange_rig import ExchangeRig, text_of
 from tests.support.wire import target as wire_target
 from tests.support.wire.lies import without
@@ -224,6 +225,17 @@ async def test_the_inner_header_is_the_wires(tmp_path: Path) -> None:
         assert header["algorand_tx_id"] == ticket.tx_id
         (body,) = inferences(rig)
         assert list(json.loads(body)) == ["ciphertext"]
+
+
+async def test_a_key_that_became_none_after_the_reserve_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target signs whatever it likes as its key; one of small order cannot be sealed to."""
+    async with ExchangeRig(tmp_path) as rig:
+        none = "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq5cu47z"
+        monkeypatch.setattr(Verified, "sealing_key", none)
+        await ends(rig, "operator_inconsistent_response", owed=0)
+        assert inferences(rig) == []
 
 
 async def test_a_client_that_leaves_before_the_answer_begins(tmp_path: Path) -> None:
