@@ -74,7 +74,10 @@ class Accounts:
             await self._purse.ask(ref, want, sent, after), type=dict[str, msgspec.Raw]
         )
         question["reply_to"] = msgspec.Raw(msgspec.json.encode(reply.recipient))
-        body = seal_envelope(self._age, msgspec.json.encode(question), peer.verified.sealing_key)
+        try:
+            body = seal_envelope(self._age, msgspec.json.encode(question), peer.verified.sealing_key)
+        except ValueError:
+            _inconsistent(ref, "what it advertises is no key")
         found = await self._send(ref, body, reply)
         await self._purse.told(ref, found.relaydesk_ledger, sent)
         return found

@@ -16,6 +16,7 @@ from relaydesk.core.ledger.statement import fault_in
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.ledger import ledger as books
 from relaydesk.engine.relay.age import PyrageAge
+from relaydesk.engine.relay.asking.peers import Verified
 from relaydesk.engine.relay.exchange.accounts import Accounts
 from tests.support.paid_world import WORDS, PaidWorld, paid_world
 
@@ -50,6 +51,16 @@ async def test_what_waits_is_told_without_a_reserve(world: PaidWorld) -> None:
     assert [each.state for each in note.settled] == ["settled"]
     assert (await world.payer.purse.accounts())[0].waiting == 0
     assert (await world.sums())[3] == spent
+
+
+async def test_a_target_whose_key_is_none_is_told_nothing(
+    world: PaidWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever settles in the background goes on to the next one after that."""
+    none = "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq5cu47z"
+    monkeypatch.setattr(Verified, "sealing_key", none)
+    work = accounts_of(world).ask(world.target.ref)
+    assert await code_of(work) == "operator_inconsistent_response"
 
 
 async def test_a_statement_in_pages_that_our_book_bears_out(
