@@ -11,7 +11,12 @@ SECRET_WORDS = ("secret", "password", "token_value", "api_key", "private", "prom
 
 
 def _records() -> list[type[msgspec.Struct]]:
-    found = [*vars(sections).values(), *vars(network).values(), *vars(hopcheck).values(), *vars(node_view).values()]
+    found = [
+        *vars(sections).values(),
+        *vars(network).values(),
+        *vars(hopcheck).values(),
+        *vars(node_view).values(),
+    ]
     return sorted(
         {kind for kind in found if isinstance(kind, type) and issubclass(kind, msgspec.Struct)},
         key=lambda kind: kind.__name__,

@@ -79,7 +79,17 @@ def test_document_of_a_running_node() -> None:
     assert document["alerts"][0]["code"] == "service_failed"
     assert document["members"] == document["relays"] == []
     assert document["health"]["in_flight"] == 2
-    assert document["incomplete"] == ["requests", "keys", "log", "jobs", "network", "relays", "hops", "ledger", "hopcheck"]
+    assert document["incomplete"] == [
+        "requests",
+        "keys",
+        "log",
+        "jobs",
+        "network",
+        "relays",
+        "hops",
+        "ledger",
+        "hopcheck",
+    ]
 
 
 def test_relays_in_short() -> None:
