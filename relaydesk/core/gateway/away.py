@@ -27,7 +27,8 @@ TEE_HEADER: Final = "X-Zs-Require-TEE"
 # Where such a model runs, as fronts and the audit say it.
 NETWORK: Final = "network"
 
-_ID: Final = re.compile(r"[!-~]{1,128}")
+# One that began with our own prefix would be told apart from another by whoever takes the prefix off.
+_ID: Final = re.compile(r"(?!net/)[!-~]{1,128}")
 _USES: Final[dict[str, RelayUse]] = {"auto": "auto", "off": "off", "required": "required"}
 
 
@@ -81,7 +82,10 @@ def network_id(requested: str | None, use: RelayUse, known: Sequence[ModelName])
 
 
 def is_network_id(text: str) -> bool:
-    """Whether a node's model can be asked for here: up to 128 printable ASCII characters without a blank."""
+    """Whether a node's model can be asked for here: up to 128 printable ASCII characters without a blank.
+
+    None that begins with ``net/`` again.
+    """
     return _ID.fullmatch(text) is not None
 
 

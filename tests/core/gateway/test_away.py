@@ -57,6 +57,7 @@ def test_the_name_decides(requested: str | None, use: RelayUse, found: str | Non
         ("net/lab/tiny", "off", "invalid_request", "X-Zs-Relay"),
         ("net/", "auto", "invalid_request", "model"),
         ("net/a b", "auto", "model_not_found", "model"),
+        ("net/net/smollm2", "auto", "model_not_found", "model"),
         ("net/" + "x" * 129, "auto", "model_not_found", "model"),
     ],
 )
@@ -175,7 +176,7 @@ def test_any_hint_is_understood_or_refused(value: object) -> None:
 def test_a_keys_list_may_name_what_comes_and_goes() -> None:
     assert parse_allowed_model("net/Qwen/Qwen3-8B") == "net/Qwen/Qwen3-8B"
     assert parse_allowed_model("smollm2") == "smollm2"
-    for name in ("net/", "net/a b", "a b", ""):
+    for name in ("net/", "net/a b", "net/net/a", "a b", ""):
         with pytest.raises(LocalError):
             parse_allowed_model(name)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from relaydesk.core.errors import Fault
+from relaydesk.core.relay.prepare import PREFIX
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.schedule import RESTART_S
 from relaydesk.core.relay.target.constraints import Constraints
@@ -40,7 +41,8 @@ class Known:
 
 def unselected(selection: Selection, constraints: Constraints, known: Known) -> Fault:
     """Why a selection is empty. Raises `ValueError` for one that is not."""
-    model = constraints.model
+    # As our own users call it; a bare id that begins with a slash would read like a file's path.
+    model = PREFIX + constraints.model
     match selection.reason:
         case None:
             raise ValueError("there are targets")

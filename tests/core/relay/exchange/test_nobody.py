@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from relaydesk.core.errors import Fault
+from relaydesk.core.gateway.scrub import scrub
 from relaydesk.core.relay.exchange.nobody import Kind, Known, Passed, unselected, unserved
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.relay.target.candidate import Candidate
@@ -38,6 +39,11 @@ def test_nobody_serves_it() -> None:
     assert unselected(none, ASKED, Known(3)).code == "no_operator"
     down = unselected(none, ASKED, Known(3, down=1))
     assert (down.code, down.retry_after) == ("operators_unreachable", 60)
+
+
+def test_a_models_name_is_not_taken_for_a_path() -> None:
+    fault = unselected(Selection(()), Constraints("/m", 90, 80), Known(3))
+    assert scrub(fault.message) == "no node of the network serves net//m now"
 
 
 def test_too_large_by_the_callers_word_or_ours() -> None:
