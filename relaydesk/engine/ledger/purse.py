@@ -205,8 +205,8 @@ class Purse:
         except ValueError as error:
             raise LocalError(
                 "invalid_request",
-                "that is no voucher code",
-                "paste the whole line that starts with rdv1.",
+                str(error),
+                "paste it again as its seller gave it, the whole line that starts with rdv2.",
                 param="code",
             ) from error
         key = await self.key(parsed.ref.operator)

@@ -18,7 +18,7 @@ ISSUE: Final = (
     Field("note", "who bought it; shown to you alone"),
 )
 NOTE: Final = f"Whoever has the code has the credit. expires: {ALLOWED}."
-CODE: Final = Field("code", "rdv1.…", needed=True)
+CODE: Final = Field("code", "rdv2.…", needed=True)
 _AMOUNT: Final = re.compile(r"([0-9]{1,18})([kKmM]?)")
 _STEPS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 
@@ -80,9 +80,9 @@ def code(text: str) -> str:
     """A voucher's code. Raises `LocalError`; what was typed is not repeated, it may be a secret."""
     try:
         return parse_code(text).text
-    except ValueError:
+    except ValueError as error:
         raise LocalError(
-            "invalid_request", "that is no voucher's code", "one looks like rdv1.OPERATOR.NODE.SECRET"
+            "invalid_request", str(error), "paste the whole line that starts with rdv2."
         ) from None
 
 
