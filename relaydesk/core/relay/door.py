@@ -7,7 +7,17 @@ cost its operator reputation: so such a node is not opened at all, and says why.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
+
+NO_PUBLIC_URL: Final = (
+    "RELAY_PUBLIC_URL is not set, so that others could not reach it; it can ask, and it serves and relays "
+    "for nobody"
+)
+NO_DIRECTORY: Final = (
+    "no directory is pinned, so that no other node is known: set RELAY_DIRECTORIES to ADDRESS@URL, as its "
+    "keeper gives it"
+)
 
 
 @dataclass(frozen=True, slots=True)

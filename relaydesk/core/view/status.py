@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from relaydesk.core.codec import to_builtins
-from relaydesk.core.view.network import RelayView
+from relaydesk.core.view.network import NetworkView, RelayView
 from relaydesk.core.view.node_view import SECTIONS, NodeView
+from relaydesk.core.view.presence import presence
 from relaydesk.core.view.sections import HealthView, MetaView, WorkerView
 
 
@@ -26,6 +27,7 @@ def status_document(view: NodeView, now_ms: int) -> dict[str, Any]:
         "memory": to_builtins(models.memory) if models is not None else None,
         "workers": [_worker(worker) for worker in workers.workers] if workers is not None else [],
         "members": [],
+        "network": _network(view.network.value),
         "relays": [_relay(relay) for relay in relays.relays] if relays is not None else [],
         "jobs": [to_builtins(job) for job in jobs.jobs if job.state == "running"] if jobs is not None else [],
         "alerts": to_builtins(alerts.alerts) if alerts is not None else [],
@@ -49,6 +51,21 @@ def _identity(meta: MetaView | None, now_ms: int) -> dict[str, Any]:
         "certificate": meta.certificate,
         # The wall clock may have been set back since the start.
         "uptime_s": max(0, now_ms - meta.started_at_ms) // 1000,
+    }
+
+
+def _network(network: NetworkView | None) -> dict[str, Any] | None:
+    """The node's own place in the relay network; None where it is not known yet."""
+    if network is None:
+        return None
+    return {
+        "on": network.on,
+        "listening": list(network.listening),
+        "public_url": network.public_url,
+        "state": presence(network).state,
+        "problem": network.problem,
+        "unpublished": network.unpublished,
+        "lab": network.lab,
     }
 
 

@@ -12,7 +12,8 @@ from relaydesk.core.ports import Clock
 from relaydesk.engine.doctor import machine
 from relaydesk.engine.doctor.engine_check import check_engine
 from relaydesk.engine.doctor.finding import Finding
-from relaydesk.engine.doctor.running import RunningNode, check_answer, check_models
+from relaydesk.engine.doctor.running import RunningNode, check_answer, check_models, check_network
+from relaydesk.engine.relay.entrance import doubts
 
 
 def examine(loaded: Loaded | FaultError, clock: Clock, node: RunningNode | None) -> Iterator[Finding]:
@@ -30,6 +31,8 @@ def examine(loaded: Loaded | FaultError, clock: Clock, node: RunningNode | None)
         yield check_answer(node)
         if node.meta is not None:
             yield check_models(node)
+        if node.network is not None and node.network.on:
+            yield check_network(node.network)
     if node is not None and node.settings is not None and node.meta is not None:
         settings = node.settings
         state = Path(node.meta.state_dir) if node.meta.state_dir else None
@@ -68,3 +71,5 @@ def settings_findings(loaded: Loaded | FaultError, node: RunningNode | None) -> 
     yield Finding("settings", "ok", where)
     for warning in loaded.warnings:
         yield Finding("settings", "warn", warning, "correct or unset it")
+    for doubt in doubts(loaded.settings):
+        yield Finding("relay network", "warn", doubt, "")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from relaydesk.config.model import Settings
 from relaydesk.core.errors import Fault
+from relaydesk.core.view.network import NetworkView
+from relaydesk.core.view.presence import presence
 from relaydesk.core.view.sections import MetaView, ModelView
 from relaydesk.engine.doctor.finding import Finding, Level
 
@@ -22,6 +24,7 @@ class RunningNode:
     meta: MetaView | None = None
     settings: Settings | None = None
     models: tuple[ModelView, ...] = ()
+    network: NetworkView | None = None
     fault: Fault | None = None
 
 
@@ -55,3 +58,13 @@ def check_models(node: RunningNode) -> Finding:
     if not hint and first.kind != "url":
         hint = f"`relaydesk model fit {first.name}` says what would help"
     return Finding("models", "warn", text, hint)
+
+
+def check_network(network: NetworkView) -> Finding:
+    """Whether the relay network is open, and whether others can know this node."""
+    found = presence(network)
+    levels: dict[str, Level] = {"closed": "fail", "unread": "warn"}
+    level = levels.get(found.state, "ok")
+    if found.state == "unlisted" and network.public_url:
+        level = "warn"
+    return Finding("relay network", level, found.message, found.hint)

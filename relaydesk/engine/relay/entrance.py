@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from relaydesk.config.model import Settings
 from relaydesk.core.errors import EnvError
 from relaydesk.core.relay.dialable import public_address
-from relaydesk.core.relay.door import Door, door, refused_url
+from relaydesk.core.relay.door import NO_DIRECTORY, NO_PUBLIC_URL, Door, door, refused_url
 
 _RESOLVE_S: Final = 5.0
 
@@ -21,9 +21,30 @@ _RESOLVE_S: Final = 5.0
 async def entrance(settings: Settings) -> Door:
     """The door for these settings, or why there is none."""
     lab = settings.allow_private == "on"
-    refusal = refused_url(
-        settings.public_url, lab=lab, private=await _private(settings.public_url, resolve=lab)
-    )
+    return _entrance(settings, await _private(settings.public_url, resolve=lab))
+
+
+def doubts(settings: Settings) -> tuple[str, ...]:
+    """What the settings alone show to be amiss with the relay network, as sentences without a full stop.
+
+    No name is resolved, so that a start may find more.
+    """
+    if settings.network != "on":
+        return ()
+    shut = _entrance(settings, _literal(settings.public_url))
+    if shut.problem:
+        return (f"the relay network would stay closed: {shut.problem}: {shut.hint}",)
+    found = []
+    if not settings.directories:
+        found.append(NO_DIRECTORY)
+    if not settings.public_url:
+        found.append(f"no directory would list this node: {NO_PUBLIC_URL}")
+    return tuple(found)
+
+
+def _entrance(settings: Settings, private: bool | None) -> Door:
+    lab = settings.allow_private == "on"
+    refusal = refused_url(settings.public_url, lab=lab, private=private)
     if refusal is not None:
         return Door(problem=refusal.problem, hint=refusal.hint)
     return door(
@@ -67,6 +88,19 @@ async def _private(url: str, *, resolve: bool) -> bool | None:
 
     A name is only resolved in labs: elsewhere the inside of a house may see another address than the world.
     """
+    known, host = _literal(url), urlsplit(url).hostname
+    if known is not None or not host or not resolve:
+        return known
+    try:
+        async with asyncio.timeout(_RESOLVE_S):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError, UnicodeError):
+        return None
+    return not any(public_address(str(each[4][0])) for each in found)
+
+
+def _literal(url: str) -> bool | None:
+    """Whether a URL's host is a private address by how it is written; None for a name."""
     host = urlsplit(url).hostname
     if not host:
         return None
@@ -75,12 +109,4 @@ async def _private(url: str, *, resolve: bool) -> bool | None:
     try:
         return not public_address(ipaddress.ip_address(host))
     except ValueError:
-        pass
-    if not resolve:
         return None
-    try:
-        async with asyncio.timeout(_RESOLVE_S):
-            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, TimeoutError, UnicodeError):
-        return None
-    return not any(public_address(str(each[4][0])) for each in found)

@@ -31,7 +31,7 @@ from relaydesk.core.commands import (
 )
 from relaydesk.core.errors import EnvError
 from relaydesk.core.events import NetworkChanged, RelaysChanged
-from relaydesk.core.relay.door import Door
+from relaydesk.core.relay.door import NO_DIRECTORY, NO_PUBLIC_URL, Door
 from relaydesk.core.relay.records.details import OfferedModel
 from relaydesk.core.relay.version import PROTO_VERSION
 from relaydesk.core.text import SafeText, safe_text
@@ -132,10 +132,16 @@ class NetworkService:
                 self.door.hint,
                 severity="error",
             )
+            _log.error("the relay network stays closed: %s", _sentence(self.door))
             return
         self._server_tls = server_tls
         said = Said(self._changed, self._book_changed, self._wanted, lambda: self.offers())
         self.parts = await assemble(self.ground, said, secrets)
+        settings = self._settings()
+        if not settings.directories:
+            _log.warning("%s", NO_DIRECTORY)
+        if not settings.public_url:
+            _log.info("no directory will list this node: %s", NO_PUBLIC_URL)
         await self._look_at_certificate()
 
     def register(self, dispatcher: Dispatcher) -> None:

@@ -80,9 +80,13 @@ def show(origin: bool, as_json: bool, attach: Path | None) -> None:
 @click.command()
 def check() -> None:
     """Read the settings as a start would, without a node; exit 2 where one cannot be used."""
+    from relaydesk.engine.relay.entrance import doubts
+
     loaded = load_settings()
     for warning in loaded.warnings:
         note(f"warning: {warning}")
+    for doubt in doubts(loaded.settings):
+        note(f"warning: {doubt}")
     given = sum(origin != DEFAULT_ORIGIN for origin in loaded.origins.values())
     where = str(loaded.config_file) if loaded.config_file else "no settings file"
     say(f"the settings are valid: {given} given, the rest are defaults ({where})")

@@ -11,6 +11,7 @@ from relaydesk.config.load import Loaded
 from relaydesk.config.show import settings_of
 from relaydesk.core.commands import ShowConfig
 from relaydesk.core.errors import FaultError
+from relaydesk.core.view.network import NetworkView
 from relaydesk.core.view.sections import MetaView, ModelsView, Section
 from relaydesk.surfaces.cli.attach import answer, find_node, json_option, read
 from relaydesk.surfaces.cli.config import SettingRows
@@ -74,8 +75,10 @@ def _running() -> RunningNode | None:
     try:
         meta = read(node.get(f"{VIEWS}/meta"), Section[MetaView]).value
         models = read(node.get(f"{VIEWS}/models"), Section[ModelsView]).value
+        network = read(node.get(f"{VIEWS}/network"), Section[NetworkView]).value
         rows = answer({"settings": node.call(ShowConfig()).value}, SettingRows).settings
     except FaultError as error:
         return RunningNode(node.socket, fault=error.fault)
     settings = settings_of({str(row.name): str(row.value) for row in rows})
-    return RunningNode(node.socket, meta, settings, models.models if models is not None else ())
+    rows_of = models.models if models is not None else ()
+    return RunningNode(node.socket, meta, settings, rows_of, network)

@@ -11,7 +11,8 @@ import msgspec
 
 from relaydesk.core.commands import ProbeRelays
 from relaydesk.core.errors import PeerError
-from relaydesk.core.view.network import Charged, HopView, RelaysView, RelayView
+from relaydesk.core.view.network import Charged, HopView, NetworkView, RelaysView, RelayView
+from relaydesk.core.view.presence import nobody
 from relaydesk.core.view.sections import Section
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node, json_option, read
 from relaydesk.surfaces.cli.lazy import LazyGroup
@@ -62,12 +63,13 @@ def relays(ctx: click.Context, as_json: bool, attach: Path | None) -> None:
     if ctx.invoked_subcommand is not None:
         ctx.obj = attach
         return
-    found = _view(find_node(attach))
+    node = find_node(attach)
+    found = _view(node)
     if as_json:
         print_json(found)
         return
     if not found.relays:
-        tell("No node of the relay network is known. RELAY_NETWORK and RELAY_DIRECTORIES lead to some.")
+        _tell_why(node)
         return
     for line in table(_HEAD, [_row(each) for each in found.relays], indent="", shrink=(8, 7), left=(8,)):
         say(line)
@@ -94,6 +96,18 @@ def probe(ctx: click.Context, ref: str, as_json: bool, attach: Path | None) -> N
     head = ("TARGET", "RELAY", "HTTP", "CODE", "MARKER", "TIME", "CHARGED", "WHY")
     for line in table(head, [_hop(each) for each in found], indent="", shrink=(7, 3)):
         say(line)
+
+
+def _tell_why(node: Node) -> None:
+    """Why nobody is known, and the next step."""
+    section = read(node.get(f"{VIEWS}/network"), Section[NetworkView])
+    if section.value is None:
+        tell("No node of the relay network is known: this one is still starting.")
+        return
+    why = nobody(section.value)
+    tell(f"{why.message[0].upper()}{why.message[1:].rstrip('.')}.")
+    if why.hint:
+        tell(f"Next: {why.hint}.")
 
 
 def _view(node: Node) -> RelaysView:

@@ -69,6 +69,16 @@ class AlertRow(msgspec.Struct, frozen=True):
     hint: SafeText = SafeText("")
 
 
+class NetworkRow(msgspec.Struct, frozen=True):
+    """The node's place in the relay network in ``/status``."""
+
+    on: bool = False
+    listening: tuple[SafeText, ...] = ()
+    public_url: SafeText = SafeText("")
+    problem: SafeText = SafeText("")
+    unpublished: SafeText = SafeText("")
+
+
 class StatusDocument(msgspec.Struct, frozen=True):
     """The fields of ``/status`` that people are shown; others may come with it."""
 
@@ -83,6 +93,7 @@ class StatusDocument(msgspec.Struct, frozen=True):
     uptime_s: float = 0.0
     models: tuple[ModelRow, ...] = ()
     workers: tuple[WorkerRow, ...] = ()
+    network: NetworkRow | None = None
     jobs: tuple[JobRow, ...] = ()
     alerts: tuple[AlertRow, ...] = ()
 
@@ -122,7 +133,7 @@ def _lines(found: StatusDocument) -> list[str]:
         if value:
             lines.append(f"  {paint(('' if label == shown else label).ljust(12), 'dim')}{value}")
             shown = label
-    lines += ["", *_models(found.models)]
+    lines += [*_network(found.network), "", *_models(found.models)]
     if found.workers:
         scale = max(row.memory_mb for row in found.workers)
         rows = [
@@ -136,6 +147,22 @@ def _lines(found: StatusDocument) -> list[str]:
         lines += ["", *wrap(f"{alert.message}", "  ", f"{mark(tone)} {paint(alert.severity, tone)}: ")]
         if alert.hint:
             lines += wrap(f"next: {alert.hint}", "  ")
+    return lines
+
+
+def _network(row: NetworkRow | None) -> list[str]:
+    """The relay network: where it listens, as what it is known, and whether a directory lists it."""
+    if row is None or not row.on:
+        return []
+    if row.problem:
+        facts = [("network", f"closed: {row.problem}")]
+    else:
+        facts = [("network", url) for url in row.listening or ("nowhere yet",)]
+        facts += [("public URL", row.public_url or "none")]
+        facts += [("listed", f"no: {row.unpublished}" if row.unpublished else "yes")]
+    lines = []
+    for label, text in facts:
+        lines += wrap(text, " " * 14, f"  {paint(label.ljust(12), 'dim')}")
     return lines
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from relaydesk.core.errors import Fault
 from relaydesk.core.text import SafeText
+from relaydesk.core.view.network import NetworkView
 from relaydesk.core.view.sections import FaultView, MetaView, ModelView
-from relaydesk.engine.doctor.running import RunningNode, check_answer, check_models
+from relaydesk.engine.doctor.running import RunningNode, check_answer, check_models, check_network
 
 META = MetaView("shed", "0.1.0", 12, 0, "ready", ("https://localhost:8383", "https://shed:8383"))
 
@@ -48,3 +49,23 @@ def test_models() -> None:
     fault = FaultView("engine_failed", SafeText("no answer"), SafeText("start it"))
     far = check_models(RunningNode(models=(row("far", "unavailable", kind="url", fault=fault),)))
     assert (far.message.endswith("no answer"), far.hint) == (True, "start it")
+
+
+@pytest.mark.parametrize(
+    ("view", "level", "says"),
+    [
+        (NetworkView(on=True, problem=SafeText("no certificate")), "fail", "stays closed: no certificate"),
+        (NetworkView(on=True, unpublished=SafeText("no public URL")), "ok", "no public URL"),
+        (
+            NetworkView(
+                on=True, public_url=SafeText("https://n.example"), unpublished=SafeText("not admitted")
+            ),
+            "warn",
+            "no directory lists this node: not admitted",
+        ),
+        (NetworkView(on=True, public_url=SafeText("https://n.example")), "ok", "as https://n.example"),
+    ],
+)
+def test_network(view: NetworkView, level: str, says: str) -> None:
+    found = check_network(view)
+    assert (found.level, says in found.message) == (level, True)

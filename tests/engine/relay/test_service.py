@@ -41,7 +41,9 @@ async def test_off_is_a_section_that_says_so(tmp_path: Path) -> None:
         assert not _alerts(service)
 
 
-async def test_the_default_certificate_opens_nothing_and_says_why(tmp_path: Path) -> None:
+async def test_the_default_certificate_opens_nothing_and_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = network_settings(
         allow_private="off", network_listen=parse_listen(":0"), public_url="https://node.example.org"
     )
@@ -52,6 +54,8 @@ async def test_the_default_certificate_opens_nothing_and_says_why(tmp_path: Path
         outcome = await _call(service, ShowOperators())
         assert outcome.fault is not None
         assert "no certificate" in outcome.fault.message
+    (line,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "stays closed: the network listener has no certificate" in line.getMessage()
 
 
 @pytest.mark.parametrize(

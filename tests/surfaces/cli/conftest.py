@@ -15,7 +15,7 @@ import pytest
 
 from relaydesk.core.codec import to_builtins
 from relaydesk.core.commands import COMMANDS, CancelJob, Command, Outcome
-from relaydesk.core.view.network import RelaysView
+from relaydesk.core.view.network import NetworkView, RelaysView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import (
     AlertsView,
@@ -171,6 +171,7 @@ def node(state_dir: Path) -> Iterator[NodeInThread]:
         "health": HealthView(),
         "log": LogView(),
         "alerts": AlertsView(),
+        "network": NetworkView(),
         "relays": RelaysView(),
     }
     running = NodeInThread(state_dir / "control.sock", views)

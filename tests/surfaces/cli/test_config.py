@@ -81,3 +81,17 @@ def test_paths_in_force_are_shown_where_none_was_given(cli: Any, node: Any, stat
     assert (state["value"], state["in_force"]) == ("", "/var/lib/relaydesk")
     node.stop()
     assert "(~/state/models)" in cli("config", "show", "--origin").out
+
+
+def test_check_says_what_keeps_the_network_closed(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAY_NETWORK", "on")
+    assert "would stay closed: the network listener has no certificate" in cli("config", "check").err
+    monkeypatch.setenv("RELAY_NETWORK_LISTEN", "127.0.0.1:8384")
+    result = cli("config", "check")
+    assert result.code == 0
+    assert "set RELAY_DIRECTORIES" in result.err and "RELAY_PUBLIC_URL is not set" in result.err
+    monkeypatch.setenv("RELAY_PUBLIC_URL", "http://127.0.0.1:8384")
+    result = cli("config", "check")
+    assert "would stay closed: RELAY_PUBLIC_URL is a private address" in result.err
+    monkeypatch.setenv("RELAY_NETWORK", "off")
+    assert "warning" not in cli("config", "check").err

@@ -4,10 +4,12 @@ import json
 import time
 from typing import Any
 
+import pytest
+
 from relaydesk.core.codec import encode
 from relaydesk.core.commands import ProbeRelays
 from relaydesk.core.text import safe_text
-from relaydesk.core.view.network import HopView, RelaysView, RelayView
+from relaydesk.core.view.network import DirectoryView, HopView, NetworkView, RelaysView, RelayView
 
 
 def relay(ref: str, **fields: Any) -> RelayView:
@@ -76,9 +78,25 @@ def test_as_json(cli: Any, node: Any) -> None:
     assert cli("relays", "--json").json == json.loads(encode(view))
 
 
-def test_nobody_known(cli: Any, node: Any) -> None:
+UNREAD = DirectoryView("D" * 58, safe_text("http://127.0.0.1:9"), problem=safe_text("nobody answers"))
+READ = DirectoryView("D" * 58, safe_text("http://127.0.0.1:9"), version=1)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (NetworkView(), "set RELAY_NETWORK=on"),
+        (NetworkView(on=True, problem=safe_text("no certificate: get one")), "stays closed: no certificate"),
+        (NetworkView(on=True), "set RELAY_DIRECTORIES"),
+        (NetworkView(on=True, directories=(UNREAD,)), "http://127.0.0.1:9 is not used: nobody answers"),
+        (NetworkView(on=True, directories=(READ,)), "`relaydesk directory admit`"),
+    ],
+)
+def test_nobody_known_says_why(cli: Any, node: Any, view: NetworkView, words: str) -> None:
+    node.views["network"] = view
     done = cli("relays")
-    assert (done.code, "RELAY_DIRECTORIES" in done.out) == (0, True)
+    assert done.code == 0
+    assert words in " ".join(done.out.split())
 
 
 def test_a_probe(cli: Any, node: Any) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from relaydesk.core.text import SafeText
+from relaydesk.core.view.network import NetworkView
 from relaydesk.core.view.node_view import WorkersView
 from relaydesk.core.view.sections import Alert, AlertsView, MemoryView, ModelsView, ModelView, WorkerView
 from relaydesk.surfaces.control import light
@@ -74,6 +75,31 @@ def test_a_servers_model_has_no_context_of_ours(cli: Any, node: Any) -> None:
     far = ModelView("far", "cold", True, SafeText(""), "server", 0, kind="url")
     node.views["models"] = ModelsView(MemoryView("ram", 1, 1), (far,))
     assert "far    ○ cold  –        server  –" in cli("status").out
+
+
+UP = NetworkView(on=True, listening=("http://127.0.0.1:8384",), public_url=SafeText("https://n.example"))
+
+
+@pytest.mark.parametrize(
+    ("view", "lines"),
+    [
+        (NetworkView(), ""),
+        (UP, "network     http://127.0.0.1:8384\n  public URL  https://n.example\n  listed      yes\n"),
+        (
+            msgspec.structs.replace(UP, unpublished=SafeText("nobody admits it")),
+            "listed      no: nobody admits it\n",
+        ),
+        (
+            NetworkView(on=True, problem=SafeText("no door: open one")),
+            "network     closed: no door: open one\n",
+        ),
+    ],
+)
+def test_the_place_in_the_network(cli: Any, node: Any, view: NetworkView, lines: str) -> None:
+    node.views["network"] = view
+    out = cli("status").out
+    assert (f"\n  {lines}" in out) if lines else ("  network" not in out)
+    assert cli("status", "--json").json["network"]["on"] == view.on
 
 
 def test_no_model_says_how_to_get_one(cli: Any, node: Any) -> None:

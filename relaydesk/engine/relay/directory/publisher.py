@@ -16,6 +16,7 @@ from relaydesk.core.relay.directory.certificate import DAY_S
 from relaydesk.core.relay.directory.record import NodeRecord, issue_record, read_record
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.directory.source import Source
+from relaydesk.core.relay.door import NO_DIRECTORY, NO_PUBLIC_URL
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.relay.directory.sources import Sources
@@ -102,9 +103,9 @@ class Publisher:
     def unpublished(self) -> SafeText:
         """Why no directory lists this node; empty where one does."""
         if self._wanted() is None:
-            return safe_text("RELAY_PUBLIC_URL is not set, so that nobody could reach this node")
+            return safe_text(NO_PUBLIC_URL)
         if not self._sources.sources:
-            return safe_text("no directory is pinned: set RELAY_DIRECTORIES")
+            return safe_text(NO_DIRECTORY)
         if any(self._lists_us(each.key) for each in self._sources.sources):
             return safe_text("")
         problems = [each.problem for each in self._places.values() if each.problem]
