@@ -19,9 +19,11 @@ from relaydesk.core.errors import PeerError
 
 MICRO: Final = 1_000_000
 # What people may write; completes "give …".
-CREDIT_ALLOWED: Final = "a whole number of microunits, or USD such as 0.50USD"
+CREDIT_ALLOWED: Final = "microunits such as 500000 or 5M, or USD such as 0.50USD"
 
-_MICROUNITS: Final = re.compile(r"[0-9]{1,16}")
+# Thousands stand apart whole or not at all: elsewhere "1,5" is one and a half.
+_MICROUNITS: Final = re.compile(r"([0-9]{1,16}|[0-9]{1,3}(?:[,_ ][0-9]{3}){1,5})([kKmM]?)")
+_STEPS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 _USD: Final = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?) ?USDC?", re.IGNORECASE)
 
 
@@ -114,10 +116,13 @@ class KeyCredit:
 
 
 def parse_credit(text: str) -> int:
-    """Microunits of what people write: ``250000``, ``0.25USD``, ``0.25 usd``. Raises `ValueError`."""
+    """Microunits of what people write, wherever they write an amount.
+
+    ``250000``, ``250,000``, ``250k``, ``5M``, ``0.25USD``, ``0.25 usd``. Raises `ValueError`.
+    """
     text = text.strip()
-    if _MICROUNITS.fullmatch(text):
-        amount = int(text)
+    if plain := _MICROUNITS.fullmatch(text):
+        amount = int(re.sub("[,_ ]", "", plain[1])) * _STEPS[plain[2].lower()]
     elif found := _USD.fullmatch(text):
         amount = int(Decimal(found[1]) * MICRO)
     else:

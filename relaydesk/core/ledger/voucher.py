@@ -1,8 +1,8 @@
 """Voucher codes: credit at one node for whoever has the code.
 
-``rdv2.<operator>.<node>.<38 characters of base32>``: the numbers say whom it is for, then come 160 random bits
-and a checksum over all of it, so that a mistyped code is refused before it is sent anywhere. The ledger keeps
-only the hash of the random bits. Codes that begin with ``rdv1`` are older and have no checksum.
+``rdv2.<operator>.<node>.<38 characters of base32>``: the numbers say whom it is for, then come 160 random
+bits and a checksum over all of it, so that a mistyped code is refused before it is sent anywhere. The ledger
+keeps only the hash of the random bits. Codes that begin with ``rdv1`` are older and have no checksum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHECK_CHARS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class VoucherCode:
-    """A code taken apart. ``id`` (64 hex digits) is what the ledger knows it by; ``old``: without checksum."""
+    """A code taken apart. ``id`` (64 hex digits) is what the ledger knows it by; ``old``: no checksum."""
 
     ref: NodeRef
     secret: bytes = field(repr=False)

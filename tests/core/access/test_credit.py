@@ -140,6 +140,10 @@ TestInterleavings.settings = settings(max_examples=100, stateful_step_count=25, 
     [
         ("0", 0),
         ("250000", 250_000),
+        ("250,000", 250_000),
+        ("1_500 000", 1_500_000),
+        ("250k", 250_000),
+        ("5M", 5_000_000),
         (" 0.25USD ", 250_000),
         ("0.25 usd", 250_000),
         ("3usdc", 3_000_000),
@@ -152,7 +156,25 @@ def test_amounts_that_people_write(text: str, amount: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-1", "0.5", "1e3", "1_000", "0.0000001USD", "USD", "1 EUR", "٣", str(MOST + 1), "9" * 40]
+    "text",
+    [
+        "",
+        "-1",
+        "0.5",
+        "1e3",
+        "1,5",
+        "1,0000",
+        ",500",
+        "1,000USD",
+        "0.5M",
+        "5MUSD",
+        "0.0000001USD",
+        "USD",
+        "1 EUR",
+        "٣",
+        str(MOST + 1),
+        "9" * 40,
+    ],
 )
 def test_what_is_no_amount(text: str) -> None:
     with pytest.raises(ValueError, match=r"amount|range"):

@@ -31,17 +31,23 @@ class Expiry(click.ParamType[Any]):
 
 
 class Credit(click.ParamType[Any]):
-    """An amount as `parse_credit` reads it; gives microunits."""
+    """An amount as `parse_credit` reads it, in a closed range; gives microunits."""
 
     name = "AMOUNT"
+
+    def __init__(self, least: int = 0, most: int = MOST) -> None:
+        self._least, self._most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, int):
             return value
         try:
-            return parse_credit(value)
+            amount = parse_credit(value)
         except ValueError:
             self.fail(f"{str(value).strip()[:40]!r} is no amount: give {CREDIT_ALLOWED}.", param, ctx)
+        if not self._least <= amount <= self._most:
+            self.fail(f"{amount:,} microunits is not {self._least:,} to {self._most:,}.", param, ctx)
+        return amount
 
 
 def setting_options(command: F) -> F:
@@ -68,7 +74,7 @@ def setting_options(command: F) -> F:
             click.option(
                 "--credit-per-day",
                 type=Credit(),
-                help="What it may pay there in a day, UTC: microunits, or 0.50USD; 0 pays nothing.",
+                help=f"What it may pay there in a day, UTC: {CREDIT_ALLOWED}; 0 pays nothing.",
             ),
         )
     ):

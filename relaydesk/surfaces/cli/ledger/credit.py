@@ -6,22 +6,24 @@ from pathlib import Path
 
 import click
 
+from relaydesk.core.access.credit import CREDIT_ALLOWED, credit_text
 from relaydesk.core.commands import IssueCredit, RedeemCredit, ResolveDispute
 from relaydesk.core.ledger.voucher import MOST_CREDIT
 from relaydesk.surfaces.cli.attach import attach_option, find_node, json_option
-from relaydesk.surfaces.cli.key.options import Expiry, day_text
+from relaydesk.surfaces.cli.key.options import Credit, Expiry, day_text
 from relaydesk.surfaces.cli.output import note, print_json, say, tell
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
 
 
-@click.command()
-@click.argument("amount", type=click.IntRange(1, MOST_CREDIT))
+@click.command(
+    help=f"Make a voucher of AMOUNT. Its code is shown now and never again.\n\nAMOUNT: {CREDIT_ALLOWED}."
+)
+@click.argument("amount", type=Credit(1, MOST_CREDIT))
 @click.option("--expires", type=Expiry(), default="never", help="30d, 12h, 2027-01-31 or never.")
 @click.option("--note", "remark", default="", metavar="TEXT", help="Who bought it; shown to you alone.")
 @json_option
 @attach_option
 def credit(amount: int, expires: int, remark: str, as_json: bool, attach: Path | None) -> None:
-    """Make a voucher of AMOUNT microunits. Its code is shown now and never again."""
     command = IssueCredit(amount=amount, expires_ms=expires, note=remark)
     value = find_node(attach).call(command).value
     if as_json:
@@ -29,7 +31,7 @@ def credit(amount: int, expires: int, remark: str, as_json: bool, attach: Path |
         return
     say(value["code"])
     until = f" until {day_text(expires)}" if expires else ""
-    note(f"Whoever has this code has {amount:,} microunits of credit at this node{until}.")
+    note(f"Whoever has this code has credit of {credit_text(amount)} at this node{until}.")
     note("Their side hands it in with: relaydesk ledger redeem CODE")
 
 
@@ -47,16 +49,23 @@ def redeem(code: str, as_json: bool, attach: Path | None) -> None:
     tell(f"The voucher goes to {where} with the next reserve; there we are {value['payer']}.")
 
 
-@click.command()
+@click.command(
+    help="End the dispute about TRANSACTION: AMOUNT is earned, the rest goes back to the payer.\n\n"
+    f"AMOUNT: {CREDIT_ALLOWED}."
+)
 @click.argument("tx_id", metavar="TRANSACTION")
-@click.argument("amount", type=click.IntRange(0))
+@click.argument("amount", type=Credit())
 @yes_option
 @json_option
 @attach_option
 def resolve(tx_id: str, amount: int, yes: bool, as_json: bool, attach: Path | None) -> None:
-    """End the dispute about TRANSACTION: AMOUNT microunits are earned, the rest goes back to the payer."""
     node = find_node(attach)
-    confirm(f"ledger resolve {tx_id}", f"ends the dispute at {amount:,}", ResolveDispute.danger, yes=yes)
+    confirm(
+        f"ledger resolve {tx_id}",
+        f"ends the dispute at {amount:,} microunits",
+        ResolveDispute.danger,
+        yes=yes,
+    )
     value = node.call(ResolveDispute(tx_id=tx_id, amount=amount)).value
     if as_json:
         print_json(value)

@@ -79,7 +79,9 @@ def test_the_network_and_its_credit(cli: Any, node: Any) -> None:
     assert done.out.splitlines() == ["ann: relay network yes → no"]
     for amount in ("0.25", "-1", "1 EUR", "lots"):
         refused = cli("key", "set", "ann", "--credit-per-day", amount)
-        assert refused.code == 2 and "microunits, or USD such as 0.50USD" in " ".join(refused.err.split())
+        assert refused.code == 2 and "microunits such as 500000 or 5M, or USD such as 0.50USD" in " ".join(
+            refused.err.split()
+        )
 
 
 def test_usage_has_credit_where_there_was_any(cli: Any, node: Any) -> None:

@@ -99,8 +99,28 @@ def test_credit_shows_the_code_alone_on_stdout(cli: Any, node: Any) -> None:
     assert cli("ledger", "credit", "5000", "--json").json["code"] == "rdv1.1.2.x"
     cli("ledger", "credit", "1", "--expires", "2031-02-03")
     assert node.seen[-1].expires_ms == 1_927_843_200_000
-    for wrong in ("0", "-1", "1.5", "9" * 20, "five"):
+    for wrong in ("0", "-1", "1.5", "9" * 20, "five", "1,000,001USD"):
         assert cli("ledger", "credit", "--", wrong).code == 2
+    assert (
+        "'1.5' is no amount: give microunits such as 500000 or 5M, or USD"
+        in cli("ledger", "credit", "1.5").err
+    )
+    assert "1,000,001,000,000 microunits is not 1 to" in cli("ledger", "credit", "1000001USD").err
+
+
+def test_amounts_are_those_of_keys(cli: Any, node: Any) -> None:
+    node.answer(IssueCredit, {"code": "rdv1.1.2.x", "amount": 5, "expires_ms": 0})
+    for text in ("500000", "500,000", "500k", "0.50USD", "0.5 usd"):
+        done = cli("ledger", "credit", text)
+        assert node.seen[-1].amount == 500_000
+        assert "credit of 500,000 (0.5 USD) at this node." in done.err
+    node.answer(ResolveDispute, {"tx_id": TX, "earned": 3, "refunded": 4})
+    cli("ledger", "resolve", TX, "0.5USD", "--yes")
+    assert node.seen[-1] == ResolveDispute(TX, 500_000)
+    for verb in ("credit", "resolve"):
+        assert "microunits such as 500000 or 5M, or USD" in " ".join(
+            cli("ledger", verb, "--help").out.split()
+        )
 
 
 def test_redeem(cli: Any, node: Any) -> None:

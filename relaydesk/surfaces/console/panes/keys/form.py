@@ -125,7 +125,7 @@ def _switch(text: str) -> bool:
 
 def _credit(text: str) -> int:
     try:
-        return parse_credit(_bare(text) or "0")
+        return parse_credit(text or "0")
     except ValueError:
         raise LocalError(
             "invalid_request", f"credit a day: {text[:40]!r} is no amount", f"write {CREDIT_ALLOWED}"

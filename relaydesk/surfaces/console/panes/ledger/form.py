@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from relaydesk.config.expiry import ALLOWED, parse_expiry
+from relaydesk.core.access.credit import CREDIT_ALLOWED, parse_credit
 from relaydesk.core.errors import LocalError
 from relaydesk.core.ledger.voucher import MOST_CREDIT, parse_code
 from relaydesk.core.view.ledger import TicketView
@@ -13,14 +14,12 @@ from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.panes.ledger.words import UNIT, amount
 
 ISSUE: Final = (
-    Field("amount", f"in {UNIT}, like 5000000 or 5M", needed=True),
+    Field("amount", "5000000, 5M or 5USD", needed=True),
     Field("expires", "never"),
     Field("note", "who bought it; shown to you alone"),
 )
-NOTE: Final = f"Whoever has the code has the credit. expires: {ALLOWED}."
+NOTE: Final = f"Whoever has the code has the credit. amount: {CREDIT_ALLOWED}. expires: {ALLOWED}."
 CODE: Final = Field("code", "rdv2.…", needed=True)
-_AMOUNT: Final = re.compile(r"([0-9]{1,18})([kKmM]?)")
-_STEPS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def resolve_fields(ticket: TicketView | None) -> tuple[Field, ...]:
@@ -35,18 +34,18 @@ def most_earned(ticket: TicketView) -> int:
 
 
 def parse_amount(label: str, text: str, least: int, most: int) -> int:
-    """Microunits as people type them. Raises `LocalError` ``invalid_request`` naming the field."""
-    found = _AMOUNT.fullmatch(re.sub(r"[\s,_]", "", text))
-    if found is None:
+    """Microunits, read as `parse_credit` does. Raises `LocalError` ``invalid_request`` naming the field."""
+    try:
+        value = parse_credit(text)
+    except ValueError:
         raise LocalError(
-            "invalid_request", f"{label}: {text[:40]!r} is no amount", "write 5000000, 5,000,000 or 5M"
-        )
-    value = int(found[1]) * _STEPS[found[2].lower()]
+            "invalid_request", f"{label}: {text[:40]!r} is no amount", f"write {CREDIT_ALLOWED}"
+        ) from None
     if not least <= value <= most:
         raise LocalError(
             "invalid_request",
-            f"{label}: {amount(value)} is not between {amount(least)} and {amount(most)}",
-            f"{UNIT} are whole numbers",
+            f"{label}: {amount(value)} {UNIT} is not {amount(least)} to {amount(most)}",
+            "write another amount",
         )
     return value
 
@@ -72,8 +71,10 @@ def issue_line(answers: tuple[str, ...]) -> str:
 
 def shown(text: str) -> str:
     """An amount in digits alone, as the command line takes it."""
-    found = _AMOUNT.fullmatch(re.sub(r"[\s,_]", "", text))
-    return str(int(found[1]) * _STEPS[found[2].lower()]) if found is not None else text
+    try:
+        return str(parse_credit(text))
+    except ValueError:
+        return text
 
 
 def code(text: str) -> str:

@@ -25,7 +25,9 @@ def test_amounts_are_read_as_they_are_shown(value: int) -> None:
         assert form.shown(text) == str(value)
 
 
-@pytest.mark.parametrize(("text", "value"), [("5M", 5_000_000), ("20k", 20_000), ("0", 0), ("1 500", 1500)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("5M", 5_000_000), ("20k", 20_000), ("0", 0), ("1 500", 1500), ("0.50USD", 500_000)]
+)
 def test_amounts_in_short(text: str, value: int) -> None:
     assert form.parse_amount("earned", text, 0, 10**9) == value
     assert form.shown(text) == str(value)

@@ -113,7 +113,7 @@ async def test_a_dispute_is_ended_at_the_receipt_at_most_and_never_unasked(desk:
         assert "at most 48,210 is earned" in " ".join((await settled(app, pilot)).split())
         await pilot.press("ctrl+u", *"48211", "enter")
         await until(pilot, lambda: isinstance(app.screen, Prompt))
-        assert "48,211 is not between 0 and 48,210" in " ".join((await settled(app, pilot)).split())
+        assert "48,211 microunits is not 0 to 48,210" in " ".join((await settled(app, pilot)).split())
         await pilot.press("ctrl+u", *"22005", "enter")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert desk.sent == []
