@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from relaydesk.core.pool.model import EngineKind
 
+FOR_EVER = -1
+_NOT_LOADED = "it is not loaded: strangers never load a model"
 # One slot is always the household's.
 LEAST_SLOTS = 2
 
@@ -25,7 +27,22 @@ def unoffered(kind: EngineKind, slots: int | None, *, completion: bool, share: i
     if share == 0:
         return "the network may hold no slot here (RELAY_NETWORK_SLOTS=0)"
     if slots is None:
-        return "it is not loaded: strangers never load a model"
+        return _NOT_LOADED
     if slots < LEAST_SLOTS:
         return "it is loaded with one slot, which is the household's: two or more count from its next load"
     return ""
+
+
+def until_offered(name: str, why: str, *, preload: bool, keep_alive_s: int) -> str:
+    """The sentence, without a full stop, for a model that is to be offered and is not, with the next step.
+
+    ``why`` is what `unoffered` said, ``keep_alive_s`` how long the model stays loaded when idle.
+    """
+    if why != _NOT_LOADED:
+        return f"{name} is not offered: {why}"
+    said = f"{name} is not offered until it is loaded: `relaydesk model load {name}`"
+    missing = ["--preload"] if not preload else []
+    missing += ["--keep-alive forever"] if keep_alive_s != FOR_EVER else []
+    if not missing:
+        return said
+    return f"{said}; `relaydesk model set {name} {' '.join(missing)}` keeps it so"

@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from relaydesk.core.pool.offer import until_offered
 from relaydesk.core.text import SafeText
+from relaydesk.core.view.sections import ModelView
 from relaydesk.surfaces.cli.attach import attach_option, find_node, json_option, read
 from relaydesk.surfaces.cli.output import (
     Tone,
@@ -39,6 +41,10 @@ class ModelRow(msgspec.Struct, frozen=True):
     in_flight: int = 0
     queued: int = 0
     progress: float | None = None
+    offer: bool = False
+    unoffered: SafeText = SafeText("")
+    preload: bool = False
+    keep_alive_s: int = 0
 
 
 class WorkerRow(msgspec.Struct, frozen=True):
@@ -202,7 +208,16 @@ def _models(models: tuple[ModelRow, ...]) -> list[str]:
     for row in models:
         if row.fit_reason and not row.fits:
             lines += wrap(reason(row.name, row.fit_reason, "", row.kind), "    ", "  ")
+        elif said := unoffered_line(row):
+            lines += wrap(said, "    ", "  ")
     return lines
+
+
+def unoffered_line(row: ModelRow | ModelView) -> str:
+    """Why a model that is to be offered to the network is not, with the next step; else empty."""
+    if not (row.offer and row.unoffered):
+        return ""
+    return until_offered(row.name, row.unoffered, preload=row.preload, keep_alive_s=row.keep_alive_s)
 
 
 def reason(name: str, why: str, hint: str, kind: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relaydesk.core.pool.model import EngineKind
-from relaydesk.core.pool.offer import most_strangers, unoffered
+from relaydesk.core.pool.offer import most_strangers, unoffered, until_offered
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,15 @@ def test_why_not(
     assert bool(said) == bool(words)
     # Where nothing stands in its way somebody can really be let in.
     assert bool(said) or most_strangers(slots or 0, share) >= 1
+
+
+def test_the_next_step_of_a_model_that_is_not_offered() -> None:
+    cold = unoffered("xllamacpp", None, completion=True, share=None)
+    both = until_offered("m", cold, preload=False, keep_alive_s=900)
+    assert "model load m" in both and both.endswith("--preload --keep-alive forever` keeps it so")
+    assert until_offered("m", cold, preload=True, keep_alive_s=900).endswith(
+        "m --keep-alive forever` keeps it so"
+    )
+    assert until_offered("m", cold, preload=True, keep_alive_s=-1).endswith("`relaydesk model load m`")
+    far = unoffered("url", None, completion=True, share=None)
+    assert until_offered("m", far, preload=False, keep_alive_s=0) == f"m is not offered: {far}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,15 @@ from relaydesk.config.kinds import show_duration
 from relaydesk.core.commands import FitModel, RemoveModel, SetModel
 from relaydesk.core.errors import FaultError
 from relaydesk.core.pool.fit import FitReport
-from relaydesk.core.relay.price.rate import MICRO
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.core.view.sections import ModelView
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node
 from relaydesk.surfaces.cli.model.fields import FIELDS, chosen, field_options, parse_pair
 from relaydesk.surfaces.cli.model.fit import beyond_training
-from relaydesk.surfaces.cli.model.listing import model_named
+from relaydesk.surfaces.cli.model.listing import model_named, usd
 from relaydesk.surfaces.cli.output import note, say, tell
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
+from relaydesk.surfaces.cli.status import unoffered_line
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -54,6 +53,10 @@ def edit(name: str, pairs: tuple[str, ...], attach: Path | None, **options: Any)
         say(line)
     if done.note:
         tell(f"{name} is loaded as it was: `relaydesk model unload {name}`, and its next load takes this up")
+    if changes.get("offer"):
+        row = model_named(node, name)
+        if row is not None and (said := unoffered_line(row)):
+            tell(said)
     if "ctx" in changes:
         warn_of_context(node, name)
 
@@ -90,7 +93,7 @@ def shown(key: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(str, value)) or "none"
     if key in ("input_rate", "output_rate"):
-        return f"{format((Decimal(value) / MICRO).normalize(), 'f')} USD"
+        return f"{usd(value)} USD"
     if key == "keep_alive_s":
         return "the node's" if value is None else "for ever" if value < 0 else show_duration(value)
     return safe_text(str(value), 120) or "none"

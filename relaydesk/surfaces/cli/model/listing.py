@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import click
 
 from relaydesk.core.errors import PeerError
+from relaydesk.core.relay.price.rate import MICRO
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.sections import JobsView, MemoryView, ModelsView, ModelView, Section
 from relaydesk.surfaces.cli.attach import Node, attach_option, find_node, json_option, read
 from relaydesk.surfaces.cli.output import ago, home, mark, mib, paint, print_json, say, table, wrap
-from relaydesk.surfaces.cli.status import STATE_TONE, JobRow, job_lines, reason
+from relaydesk.surfaces.cli.status import STATE_TONE, JobRow, job_lines, reason, unoffered_line
 from relaydesk.surfaces.control.routes import VIEWS
 
 
@@ -29,15 +31,21 @@ def listing(as_json: bool, attach: Path | None) -> None:
     if not found.models:
         say("No model yet. Get one: `relaydesk model pull smollm2`")
     else:
-        head = ("MODEL", "STATE", "NEED", "CONTEXT", "SLOTS", "QUANT", "KEPT", "SOURCE")
-        rows = [_row(row, scale) for row in found.models]
-        for line in table(head, rows, indent="", shrink=(7, 0), left=(7,)):
+        # What the network pays concerns only who offers something.
+        offers = any(row.offer for row in found.models)
+        head = ["MODEL", "STATE", "NEED", "CONTEXT", "SLOTS", "QUANT", "KEPT"]
+        head += ["OFFER, USD", "SOURCE"] if offers else ["SOURCE"]
+        rows = [_row(row, scale, offers=offers) for row in found.models]
+        source = len(head) - 1
+        for line in table(head, rows, indent="", shrink=(source, 0), left=(source,)):
             say(line)
     for row in found.models:
         if row.fault is not None:
             lines = wrap(reason(row.name, row.fault.message, row.fault.hint, row.kind), "  ", "")
         elif row.fit_reason and not row.fits:
             lines = wrap(reason(row.name, row.fit_reason, "", row.kind), "  ", "")
+        elif said := unoffered_line(row):
+            lines = wrap(said, "  ", "")
         else:
             continue
         for line in lines:
@@ -73,7 +81,7 @@ def models_view(node: Node) -> ModelsView:
     return section.value
 
 
-def _row(row: ModelView, scale: int) -> tuple[str, ...]:
+def _row(row: ModelView, scale: int, *, offers: bool) -> tuple[str, ...]:
     tone = STATE_TONE.get(row.state, "plain")
     state = row.state if row.progress is None else f"{row.state} {row.progress:.0%}"
     name = row.name + (f" ({', '.join(row.aliases)})" if row.aliases else "")
@@ -86,8 +94,22 @@ def _row(row: ModelView, scale: int) -> tuple[str, ...]:
         str(row.slots or "–"),
         row.quantization or "–",
         _kept(row.keep_alive_s),
+        *((_offer(row),) if offers else ()),
         home(row.source) or row.kind,
     )
+
+
+def _offer(row: ModelView) -> str:
+    """What strangers pay for 1M tokens read and written, where the network may use a model."""
+    if not row.offer:
+        return "no"
+    price = f"{usd(row.input_rate)}/{usd(row.output_rate)}" if row.input_rate or row.output_rate else "free"
+    return f"{price} {paint('not now', 'warn')}" if row.unoffered else price
+
+
+def usd(rate: int) -> str:
+    """A rate in microUSDC per 1M tokens as USD, as people type it: ``0.07``."""
+    return format((Decimal(rate) / MICRO).normalize(), "f")
 
 
 def _kept(seconds: int) -> str:

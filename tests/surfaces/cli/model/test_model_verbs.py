@@ -72,6 +72,40 @@ def test_what_strangers_pay_is_typed_in_usd(cli: Any, node: Any) -> None:
         assert result.code == 2 and repr(wrong) in result.err
 
 
+COLD = SafeText("it is not loaded: strangers never load a model")
+
+
+def test_an_offer_of_a_cold_model_says_what_is_missing(cli: Any, node: Any) -> None:
+    row = ModelView(
+        "tiny", "cold", True, SafeText(""), "host", 99, offer=True, unoffered=COLD, keep_alive_s=900
+    )
+    node.views["models"] = ModelsView(MemoryView("ram", 1, 1), (row,))
+    said = (
+        "tiny is not offered until it is loaded: `relaydesk model load tiny`; "
+        "`relaydesk model set tiny --preload --keep-alive forever` keeps it so"
+    )
+    assert said in " ".join(cli("model", "set", "tiny", "--offer").out.split())
+    assert said in " ".join(cli("status").out.split())
+    assert "not offered" not in cli("model", "set", "tiny", "--slots", "2").out
+
+
+def test_the_list_shows_offers_where_there_are_any(cli: Any, node: Any) -> None:
+    rows = (
+        ModelView(
+            "dear", "warm", True, SafeText(""), "host", 99, offer=True, input_rate=70_000, output_rate=200_000
+        ),
+        ModelView("shut", "cold", True, SafeText(""), "host", 99, offer=True, unoffered=COLD),
+        ModelView("mine", "cold", True, SafeText(""), "host", 99),
+    )
+    node.views["models"] = ModelsView(MemoryView("ram", 1, 1), rows)
+    head, *lines = cli("model", "list").out.splitlines()
+    assert "OFFER, USD" in head
+    assert "0.07/0.2 " in lines[0] and "not now" not in lines[0]
+    assert "free not now" in lines[1]
+    assert " no " in lines[2]
+    assert "shut is not offered until it is loaded" in "\n".join(lines)
+
+
 def test_without_a_name_the_node_gives_one(cli: Any, node: Any) -> None:
     node.answer(AddModel, ModelSpec(name="smollm2"))
     result = cli("model", "add", "/models/SmolLM2-135M-Instruct.Q4_1.gguf")
