@@ -133,5 +133,5 @@ def parse_credit(text: str) -> int:
 
 
 def credit_text(amount: int) -> str:
-    """An amount as people read it: ``250,000 (0.25 USD)``."""
-    return f"{amount:,} ({format((Decimal(amount) / MICRO).normalize(), 'f')} USD)" if amount else "none"
+    """An amount as people read it: ``250,000 (0.25 USD)``, ``0``."""
+    return f"{amount:,} ({format((Decimal(amount) / MICRO).normalize(), 'f')} USD)" if amount else "0"

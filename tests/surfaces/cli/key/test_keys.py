@@ -84,6 +84,14 @@ def test_the_network_and_its_credit(cli: Any, node: Any) -> None:
         )
 
 
+def test_a_key_of_the_network_without_credit_is_told_what_is_missing(cli: Any, node: Any) -> None:
+    node.answer(AddKey, {**MADE, "network": True, "credit_per_day": 0})
+    done = cli("key", "add", "ann", "--network")
+    assert "credit a day: 0: it may buy nothing; set --credit-per-day" in done.err
+    node.answer(AddKey, {**MADE, "network": False, "credit_per_day": 0})
+    assert "credit a day: 0\n" in cli("key", "add", "ann").err
+
+
 def test_usage_has_credit_where_there_was_any(cli: Any, node: Any) -> None:
     day = {"day": 20_000, "requests": 2, "prompt_tokens": 1000, "completion_tokens": 30, "tokens": 1030}
     credit = {"limit": 5000, "spent": 1500, "held": 0, "left": 3500}
