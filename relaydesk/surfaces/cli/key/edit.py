@@ -9,7 +9,7 @@ import click
 
 from relaydesk.core.commands import AddKey, RemoveKey, SetKey
 from relaydesk.surfaces.cli.attach import attach_option, find_node, json_option
-from relaydesk.surfaces.cli.key.options import facts, setting_options, settings_of
+from relaydesk.surfaces.cli.key.options import buys_nothing, facts, setting_options, settings_of
 from relaydesk.surfaces.cli.output import note, print_json, say
 from relaydesk.surfaces.cli.prompt import confirm, yes_option
 
@@ -36,7 +36,7 @@ def add(name: str, in_path: bool, as_json: bool, attach: Path | None, **options:
     say(value["key"])
     note(f"This is the only time that the secret of {name} is shown: give it to its client now.")
     for what, shown in facts(value):
-        note(f"  {what}: {shown}")
+        note(f"  {what}: {shown}" + (buys_nothing(value) if what == "credit a day" else ""))
 
 
 @click.command("set")
@@ -58,6 +58,8 @@ def edit(name: str, as_json: bool, attach: Path | None, **options: Any) -> None:
             say(f"{name}: {what} {was} → {now}")
     if facts(value) == facts(value["old"]):
         say(f"{name}: it is so already")
+    if buys_nothing(value):
+        note(f"credit a day: 0{buys_nothing(value)}")
 
 
 @click.command("rm")

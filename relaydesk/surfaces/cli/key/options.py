@@ -102,12 +102,11 @@ def limit_text(value: int) -> str:
     return f"{value:,}" if value else "none"
 
 
-def _credit_a_day(found: dict[str, Any]) -> str:
-    """Unlike a limit's 0, a 0 of credit buys nothing: said where the key may ask the network."""
-    amount = found.get("credit_per_day", 0)
-    if found.get("network") and not amount:
-        return "0: it may buy nothing; set --credit-per-day"
-    return credit_text(amount)
+def buys_nothing(found: dict[str, Any]) -> str:
+    """What follows ``credit a day: 0`` of a key of the network, where 0 is no lack of a limit; or nothing."""
+    if not found.get("network") or found.get("credit_per_day", 0):
+        return ""
+    return ": it may buy nothing; set --credit-per-day"
 
 
 def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -121,6 +120,6 @@ def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("models", ", ".join(models) if models else "all"),
         ("expires", day_text(expires) if expires else "never"),
         ("relay network", "yes" if found.get("network") else "no"),
-        ("credit a day", _credit_a_day(found)),
+        ("credit a day", credit_text(found.get("credit_per_day", 0))),
         *([("place", "only in a URL: /k/<key>/v1")] if found.get("in_path") else []),
     ]

@@ -90,6 +90,10 @@ def test_a_key_of_the_network_without_credit_is_told_what_is_missing(cli: Any, n
     assert "credit a day: 0: it may buy nothing; set --credit-per-day" in done.err
     node.answer(AddKey, {**MADE, "network": False, "credit_per_day": 0})
     assert "credit a day: 0\n" in cli("key", "add", "ann").err
+    node.answer(SetKey, {"name": "ann", "old": SETTINGS, **SETTINGS, "network": True})
+    done = cli("key", "set", "ann", "--network")
+    assert done.out == "ann: relay network no → yes\n"
+    assert "credit a day: 0: it may buy nothing; set --credit-per-day" in done.err
 
 
 def test_usage_has_credit_where_there_was_any(cli: Any, node: Any) -> None:
