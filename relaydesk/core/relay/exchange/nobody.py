@@ -13,10 +13,13 @@ from relaydesk.core.relay.schedule import RESTART_S
 from relaydesk.core.relay.target.constraints import Constraints
 from relaydesk.core.relay.target.selection import Selection
 
-# Why a target was passed over. unreachable: nobody got through, which may pass. no_relay: nobody to ask
-# through. no_key: no key to seal to. The others are answers: busy, or refused by it or by us.
-Kind = Literal["unreachable", "no_relay", "no_key", "busy", "refused"]
+# Why a target was passed over. unreachable: nobody got through. no_relay: nobody to ask through. no_key: no
+# key to seal to. no_credit: ours there is too little. The others are answers: busy for want of a place,
+# unavailable for a reason of the node's own, or refused by it or by us.
+Kind = Literal["unreachable", "no_relay", "no_key", "no_credit", "busy", "unavailable", "refused"]
 PASSING: Final = ("unreachable", "no_relay")
+# It answered, said nothing of the request, and may take it soon (wire §1.5: "try another").
+WAITING: Final = ("busy", "unavailable")
 
 _PINS: Final = "see `provider` in the request"
 _SEE: Final = "see `relaydesk relays`"
@@ -118,12 +121,13 @@ def unserved(passed: Sequence[Passed]) -> Fault:
     if kinds <= set(PASSING):
         kind: Kind = "unreachable" if "unreachable" in kinds else "no_relay"
         return next(each.fault for each in passed if each.kind == kind)
-    if "busy" in kinds:
-        busy = [each.fault for each in passed if each.kind == "busy"]
+    busy = [each.fault for kind in WAITING for each in passed if each.kind == kind]
+    if busy:
+        # The network's own word after its whole schedule is operators_unreachable, which these are not.
         waits = [fault.retry_after for fault in busy if fault.retry_after]
         return Fault("operators_busy", busy[0].message, busy[0].hint, retry_after=min(waits, default=2))
-    for kind in ("refused", "no_key"):
+    for last in (("refused", "no_credit"), ("no_key",)):
         for each in passed:
-            if each.kind == kind:
+            if each.kind in last:
                 return each.fault
     raise ValueError("nothing was passed over")

@@ -14,8 +14,9 @@ from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.text import SafeText
 
 # restamp: sign anew by the node's time. reseal: with the key of fresh details. renew: with another recipient.
-# busy: it has no room now. pass_over: it will not serve this. stop: no node would.
-Move = Literal["restamp", "reseal", "renew", "busy", "pass_over", "stop"]
+# busy: it has no place now. unavailable: it takes nothing now. pass_over: it will not serve this.
+# stop: no node would.
+Move = Literal["restamp", "reseal", "renew", "busy", "unavailable", "pass_over", "stop"]
 
 _MOVES: Final[dict[str, Move]] = {
     "invalid_payer_sig": "restamp",
@@ -27,13 +28,13 @@ _MOVES: Final[dict[str, Move]] = {
     "payer_not_opted_in": "stop",
     "free_quota_exhausted": "stop",
 }
-_BUSY: Final = (429, 503)
+_NOT_NOW: Final[dict[int, Move]] = {429: "busy", 503: "unavailable"}
 _BALANCE: Final = "see `relaydesk ledger balance`"
 
 
 def move(status: int, code: str) -> Move:
     """What to do after a reserve that the target itself refused."""
-    return _MOVES.get(code) or ("busy" if status in _BUSY else "pass_over")
+    return _MOVES.get(code) or _NOT_NOW.get(status, "pass_over")
 
 
 def reserve_fault(ref: NodeRef, status: int, code: str, message: SafeText) -> Fault:
@@ -43,9 +44,18 @@ def reserve_fault(ref: NodeRef, status: int, code: str, message: SafeText) -> Fa
         return Fault(code, f"node {ref} refuses this payer ({code}){said}", _BALANCE)
     if code == "context_length_exceeded":
         return Fault(code, f"the request is larger than node {ref} takes", "shorten the messages")
-    if move(status, code) == "busy":
-        return Fault("operators_busy", f"node {ref} has no room now ({code}){said}", "try again shortly")
+    if code == "unsupported_model":
+        hint = "see the list at /v1/models"
+        return Fault("no_operator", f"the node at {ref} no longer serves it ({code}){said}", hint)
+    if code == "node_draining":
+        return Fault("operators_busy", f"node {ref} is stopping", "try again shortly")
     named = code or f"status {status}"
+    if move(status, code) == "busy":
+        return Fault("operators_busy", f"node {ref} has no room now ({named}){said}", "try again shortly")
+    if move(status, code) == "unavailable":
+        return Fault(
+            "operators_busy", f"node {ref} takes no requests now ({named}){said}", "try again shortly"
+        )
     return Fault("no_operator", f"node {ref} does not take the request ({named}){said}")
 
 

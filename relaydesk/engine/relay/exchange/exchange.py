@@ -12,10 +12,11 @@ from typing import Any
 
 from relaydesk.core.errors import PeerError, as_peer_error
 from relaydesk.core.ports import Age, Clock
+from relaydesk.core.relay.exchange.again import Again
 from relaydesk.core.relay.exchange.demand import Demand, demand_of
-from relaydesk.core.relay.exchange.nobody import PASSING, Passed, unselected, unserved
+from relaydesk.core.relay.exchange.nobody import Passed, unselected, unserved
 from relaydesk.core.relay.prepare import PREFIX
-from relaydesk.core.relay.schedule import OVERALL_MS, SWEEPS, may_sweep, sweep_delay_ms, wait
+from relaydesk.core.relay.schedule import OVERALL_MS
 from relaydesk.core.relay.sealed.box import Exchange as Sealed
 from relaydesk.core.relay.sealed.stream import STREAM_TYPE
 from relaydesk.core.relay.target.candidate import Candidate
@@ -160,22 +161,17 @@ class Exchange:
         if not chosen.nodes:
             raise as_peer_error(unselected(chosen, constraints, self.market.known(demand.model)))
         chosen = by_response_time(chosen, self._timings.of(demand.model, hints.sort))
+        nodes, again = chosen.nodes, Again()
         end = self._clock.mono() + OVERALL_MS / 1000
-        for sweep in range(SWEEPS):
-            delay = wait(sweep_delay_ms(sweep), 0, round((end - self._clock.mono()) * 1000))
-            if delay is None:
-                break
-            if delay:
-                await self._sleep(delay / 1000)
-            found, passed = await self._sweep(chosen.nodes, demand, constraints, credit_left, end)
+        while True:
+            found, passed = await self._sweep(nodes, demand, constraints, credit_left, end)
             if found is not None:
                 return found
-            passing = all(each.kind in PASSING for each in passed)
-            if {each.kind for each in passed} == {"no_relay"}:
-                break
-            if not may_sweep(all_transient=passing, refused=not passing, paid=False):
-                break
-        raise as_peer_error(unserved(passed))
+            then = again.after(passed, round((end - self._clock.mono()) * 1000))
+            if then is None:
+                raise as_peer_error(unserved(again.passed))
+            await self._sleep(then.delay_ms / 1000)
+            nodes = tuple(each for each in chosen.nodes if each.ref in then.refs)
 
     async def _sweep(
         self,

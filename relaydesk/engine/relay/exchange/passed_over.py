@@ -33,7 +33,7 @@ def no_credit(ref: NodeRef, price: int) -> PassedOver:
     """Our credit there is less than ``price``, microUSDC."""
     said = f"the request may cost {price} microUSDC, and our credit at node {ref} is less"
     hint = f"redeem a voucher of operator {ref.operator} (`relaydesk ledger redeem`)"
-    return PassedOver(ref, "refused", Fault("credit_missing", said, hint))
+    return PassedOver(ref, "no_credit", Fault("credit_missing", said, hint))
 
 
 def inconsistent(ref: NodeRef, why: str) -> PassedOver:

@@ -271,11 +271,11 @@ class Reserver:
         step = move(answered.status, answered.code)
         if step == "stop":
             return as_peer_error(fault)
-        if step != "busy":
+        if step not in ("busy", "unavailable"):
             return PassedOver(ref, "refused", fault)
         seconds = -(-answered.retry_after_ms // 1000)
         waited = Fault(fault.code, fault.message, fault.hint, retry_after=min(seconds, 3600) or None)
-        return PassedOver(ref, "busy", waited)
+        return PassedOver(ref, "busy" if step == "busy" else "unavailable", waited)
 
     def _left(self, end: float) -> float:
         return max(0.0, end - self._clock.mono())

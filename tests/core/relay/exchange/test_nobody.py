@@ -72,6 +72,7 @@ NO_RELAY = passed("no_relay", "no_relay_available")
 NO_KEY = passed("no_key", "no_ephemeral_capacity")
 PRICE = passed("refused", "ticket_price_rejected")
 OTHER = passed("refused", "no_operator")
+NO_CREDIT = passed("no_credit", "credit_missing")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,8 @@ OTHER = passed("refused", "no_operator")
         ),
         ([passed("busy", "operators_busy")], "operators_busy", 2),
         ([PRICE, passed("busy", "operators_busy", 4)], "operators_busy", 4),
+        ([passed("unavailable", "operators_busy", 9), NO_CREDIT], "operators_busy", 9),
+        ([UNREACHABLE, NO_KEY, NO_CREDIT], "credit_missing", None),
         ([UNREACHABLE, PRICE, OTHER], "ticket_price_rejected", None),
         ([NO_KEY, OTHER], "no_operator", None),
         ([UNREACHABLE, NO_KEY], "no_ephemeral_capacity", None),

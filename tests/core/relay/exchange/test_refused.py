@@ -25,11 +25,11 @@ NONE = safe_text("")
         (403, "payer_not_opted_in", "stop"),
         (403, "free_quota_exhausted", "stop"),
         (429, "no_capacity", "busy"),
-        (503, "provider_unavailable", "busy"),
-        (503, "node_draining", "busy"),
-        (503, "node_ephemeral_unavailable", "busy"),
-        (503, "payer_optin_unavailable", "busy"),
-        (503, "free_quota_unavailable", "busy"),
+        (503, "provider_unavailable", "unavailable"),
+        (503, "node_draining", "unavailable"),
+        (503, "node_ephemeral_unavailable", "unavailable"),
+        (503, "payer_optin_unavailable", "unavailable"),
+        (503, "free_quota_unavailable", "unavailable"),
         (400, "unsupported_model", "pass_over"),
         (400, "price_overflow", "pass_over"),
         (400, "invalid_reserve", "pass_over"),
@@ -47,7 +47,7 @@ def test_moves_of_the_catalogue(status: int, code: str, step: str) -> None:
 def test_every_refusal_of_a_reserve_has_a_move() -> None:
     codes = {code: rule for code, rule in CATALOGUE.items() if "reserve" in rule.places}
     assert {move(rule.status, code) for code, rule in codes.items()} == {
-        "restamp", "reseal", "renew", "busy", "pass_over", "stop"
+        "restamp", "reseal", "renew", "busy", "unavailable", "pass_over", "stop"
     }  # fmt: skip
 
 
@@ -75,6 +75,22 @@ def test_the_targets_words_are_shown_and_decide_nothing() -> None:
     assert fault.code == "no_operator"
     assert "pay me" in fault.message
     assert "7:1" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "ours", "said"),
+    [
+        (400, "unsupported_model", "no_operator", "the node at 7:1 no longer serves it"),
+        (429, "no_capacity", "operators_busy", "has no room now (no_capacity)"),
+        (429, "", "operators_busy", "has no room now (status 429)"),
+        (503, "node_draining", "operators_busy", "is stopping"),
+        (503, "provider_unavailable", "operators_busy", "takes no requests now"),
+    ],
+)
+def test_a_refused_reserve_says_which_it_is(status: int, code: str, ours: str, said: str) -> None:
+    fault = reserve_fault(REF, status, code, NONE)
+    assert fault.code == ours
+    assert said in fault.message
 
 
 @given(st.integers(0, 599), st.binary(max_size=200))

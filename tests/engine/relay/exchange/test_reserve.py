@@ -14,8 +14,12 @@ from relaydesk.core.errors import FaultError
 from relaydesk.core.relay.sealed.envelope import seal_envelope
 from relaydesk.engine.relay.age import PyrageAge
 from tests.support.exchange_rig import ExchangeRig, text_of
+from tests.support.paid_world import WORDS, paid_world
+from tests.support.target_rig import MODEL as TARGETS_MODEL
+from tests.support.target_rig import chat, reserved
 from tests.support.wire.lies import put
 from tests.support.wire.relay import MinimalRelay
+from tests.support.wire.rules import Refusal
 from tests.support.wire.server import coded, uncoded
 from tests.support.wire.target import MinimalTarget
 
@@ -109,9 +113,6 @@ async def test_the_next_target_gets_what_a_liar_does_not(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("status", "code", "ends_in"),
     [
-        (429, "no_capacity", "operators_busy"),
-        (503, "node_draining", "operators_busy"),
-        (503, "provider_unavailable", "operators_busy"),
         (403, "free_quota_exhausted", "free_quota_exhausted"),
         (403, "payer_not_opted_in", "payer_not_opted_in"),
         (400, "unsupported_model", "no_operator"),
@@ -148,12 +149,73 @@ async def test_a_refusal_of_the_payer_is_not_taken_elsewhere(tmp_path: Path) -> 
         assert rig.targets[1].seen == []
 
 
-async def test_how_long_a_busy_target_asks_to_wait_is_passed_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "code", "slept"),
+    [
+        (429, "no_capacity", [2, 2, 4, 4, *[8] * 5]),
+        (503, "node_draining", [4, 12, 30]),
+        (503, "provider_unavailable", [4, 12, 30]),
+    ],
+)
+async def test_what_may_pass_is_waited_for_within_the_minute(
+    tmp_path: Path, status: int, code: str, slept: list[float]
+) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].lies.refuse["reserve"] = (status, code)
+        await ends(rig, "operators_busy")
+        assert len(rig.targets[0].seen) == len(slept) + 1
+        assert rig.slept == slept
+
+
+@pytest.mark.parametrize(("asked", "slept"), [("7", [7, 7, 7, 7]), ("60", [])])
+async def test_a_busy_target_is_asked_no_sooner_than_it_says(
+    tmp_path: Path, asked: str, slept: list[float]
+) -> None:
     async with ExchangeRig(tmp_path) as rig:
         for relay in rig.relays:
-            relay.always = lambda _: coded(429, "no_capacity", Retry_After="7")
+            relay.always = lambda _: coded(429, "no_capacity", Retry_After=asked)
         error = await ends(rig, "operators_busy")
-        assert error.fault.retry_after == 7
+        assert error.fault.retry_after == int(asked)
+        assert rig.slept[:4] == slept[:4]
+
+
+async def test_five_at_once_are_all_answered_by_two_places(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        target = rig.targets[0]
+        check, admit = target.check_reserve, target.admit
+        held, most = [0], [0]
+
+        def checked(asked: Any) -> None:
+            check(asked)
+            if held[0] == 2:
+                raise Refusal(429, "no_capacity", Retry_After="2")
+            held[0] += 1
+            most[0] = max(most[0], held[0])
+
+        def admitted(raw: bytes) -> Any:
+            found = admit(raw)
+            held[0] -= 1
+            return found
+
+        async def until_freed(seconds: float) -> None:
+            rig.slept.append(seconds)
+            while held[0] == 2:
+                await asyncio.sleep(0.01)
+
+        target.check_reserve = checked  # type: ignore[method-assign]
+        target.admit = admitted  # type: ignore[method-assign]
+        rig.exchange._sleep = until_freed
+        answers = await asyncio.gather(*(rig.stream(rig.body(f"question {n}")) for n in range(5)))
+        assert [text_of(chunks) for chunks in answers] == [target.words.text] * 5
+        assert most == [2]
+        assert rig.slept and min(rig.slept) >= 2.0
+
+
+async def test_a_target_that_unloaded_its_model_is_not_called_busy(tmp_path: Path) -> None:
+    async with ExchangeRig(tmp_path) as rig:
+        rig.targets[0].lies.refuse["reserve"] = (400, "unsupported_model")
+        error = await ends(rig, "no_operator")
+        assert "the node at 7:1 no longer serves it" in error.fault.message
 
 
 async def test_a_wrong_clock_of_ours_is_put_right_once(tmp_path: Path) -> None:
@@ -336,6 +398,42 @@ async def test_our_credit_there_is_looked_at_before_paying(tmp_path: Path) -> No
         target.lies.reserve_response = put(relaydesk_ledger={"balance": 10_000, "held": 0})
         await rig.purse.add_voucher("rdv1.7.1." + "a" * 32)
         assert await rig.stream()
+
+
+async def test_requests_that_are_refused_keep_nobody_out_of_an_idle_target(tmp_path: Path) -> None:
+    """The real target, with two places: a key over its credit, and a payer without credit there."""
+    async with paid_world(tmp_path) as world:
+        world.announce()
+        for credit, code in (
+            (1, "credit_per_day_exceeded"),
+            (None, "credit_missing"),
+            (None, "credit_missing"),
+        ):
+            with pytest.raises(FaultError) as caught:
+                await world.payer.stream(
+                    world.payer.body(model=TARGETS_MODEL), model=TARGETS_MODEL, credit_left=credit
+                )
+            assert caught.value.fault.code == code
+        await world.voucher(100_000)
+        assert await world.ask() == WORDS
+        assert world.payer.slept == []
+
+
+async def test_places_that_nobody_uses_are_waited_for(tmp_path: Path) -> None:
+    async with paid_world(tmp_path) as world:
+        world.announce()
+        await world.voucher(100_000)
+        for _ in range(2):
+            async with world.target.client() as stranger:
+                await reserved(stranger, chat())
+
+        async def both(seconds: float) -> None:
+            world.payer.slept.append(seconds)
+            world.target.clock.passed_s += int(seconds)
+
+        world.payer.exchange._sleep = both
+        assert await world.ask() == WORDS
+        assert world.payer.slept == [2, 2, 4, 4]
 
 
 async def test_the_network_fee_belongs_to_the_price(tmp_path: Path) -> None:
