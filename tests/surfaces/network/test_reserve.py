@@ -69,7 +69,8 @@ async def test_details_list_what_is_served_now(rig: TargetRig) -> None:
         rig.hub.pool.runner(MODEL).unload(force=True)
         await rig.hub.until(lambda: not rig.hub.pool.is_warm(MODEL))
         assert (await client.details())["models"] == []
-        assert await refused(client) == (503, "provider_unavailable")
+        # Not loaded is not served (wire §1.5): the caller goes elsewhere, and does not wait for it.
+        assert await refused(client) == (400, "unsupported_model")
 
 
 async def test_what_no_reserve_is(rig: TargetRig) -> None:
@@ -242,7 +243,8 @@ async def test_books_that_fail_cost_no_ticket(rig: TargetRig) -> None:
 async def test_a_share_of_none_offers_nothing(tmp_path: Path) -> None:
     async with TargetRig(tmp_path, share=0) as rig, rig.client() as client:
         assert (await client.details())["models"] == []
-        assert await refused(client) == (503, "provider_unavailable")
+        # Not loaded is not served (wire §1.5): the caller goes elsewhere, and does not wait for it.
+        assert await refused(client) == (400, "unsupported_model")
 
 
 async def test_vouchers_and_claims_come_with_a_reserve(rig: TargetRig) -> None:

@@ -94,8 +94,6 @@ class ReserveDesk:
             raise WireError("reserve_replayed", "proxy_recipient was used already: make a new one")
         offer = self._offers.find(request.model)
         if offer is None:
-            if not self._offers.models():
-                raise WireError("provider_unavailable", "this node serves no model now")
             raise WireError("unsupported_model", "this node does not serve that model now")
         key = self._rng.token_bytes(KEY_SIZE)
         ticket = ticket_of(
