@@ -251,6 +251,13 @@ class Settings:
         "GB relayed for others in a month (UTC); 0 means no limit.",
         reload=True,
     )
+    target_per_minute: int = row(
+        kinds.integer(1, 1_000_000),
+        "1200",
+        "Reserves a minute that one address, which is usually a relay's, may send to this node; requests and"
+        " questions to the ledger as many.",
+        reload=True,
+    )
     probe_interval: float = row(
         kinds.duration("1s", "1h"),
         "2m",

@@ -181,9 +181,12 @@ class Books(LedgerReader):
         )
 
     def forget_free(self, before_ms: int) -> int:
-        """Drop free tickets nobody signed for that ended before a time: no account has a row of them."""
+        """Drop tickets that nothing was paid for and that ended before a time.
+
+        An account's rows of them stay, and so do all sums.
+        """
         return self._conn.execute(
-            "DELETE FROM tickets WHERE payer = '' AND ended_ms > 0 AND ended_ms < ?", (before_ms,)
+            "DELETE FROM tickets WHERE amount = 0 AND fee = 0 AND ended_ms > 0 AND ended_ms < ?", (before_ms,)
         ).rowcount
 
 

@@ -12,7 +12,6 @@ import aiohttp
 
 from relaydesk.core.ledger.keys import KeySigner
 from relaydesk.core.ledger.terms import Terms
-from relaydesk.core.relay.hop import LEDGER_PATH
 from relaydesk.core.relay.records.ephemeral import sign_ephemeral
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.clock import SystemClock, SystemRng
@@ -21,13 +20,12 @@ from relaydesk.engine.relay.age import PyrageAge
 from relaydesk.engine.relay.details import OwnDetails
 from relaydesk.engine.relay.ephemerals import Ephemerals
 from relaydesk.engine.relay.identity import Identity
-from relaydesk.engine.relay.target.desk import ROUTES, Target
+from relaydesk.engine.relay.relaying.clients import Clients
+from relaydesk.engine.relay.target.desk import Target
 from relaydesk.store.secrets import FileSecrets
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.details import details
-from relaydesk.surfaces.network.inference import inference
-from relaydesk.surfaces.network.ledger import ledger as ledger_route
-from relaydesk.surfaces.network.reserve import reserve
+from relaydesk.surfaces.network.serving import Rates, serving
 from relaydesk.surfaces.network.state import Network, Route
 from tests.support.hop_rig import HopRig
 from tests.support.ledger_rig import Key, open_request
@@ -71,6 +69,7 @@ class TargetRig:
         self.clock = ShiftedClock()
         self.draining = False
         self.heartbeat_s = 10.0
+        self.per_minute = 1200
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -108,12 +107,10 @@ class TargetRig:
             draining=lambda: self.draining,
         )
         own = OwnDetails(self.identity, self.keys, self.target.offers.models, ledger=True)
-        answer = inference(self.target, lambda: self.heartbeat_s)
+        rates = Rates(Clients(bytes(32)), self.clock, lambda: self.per_minute)
         routes = [
             Route("GET", "/v1/zs/details", details(own)),
-            Route("POST", "/v1/zs/reserve", reserve(self.target)),
-            Route("POST", LEDGER_PATH, ledger_route(self.target)),
-            *(Route("POST", path, answer) for path in ROUTES),
+            *serving(self.target, lambda: self.heartbeat_s, rates),
         ]
         self.server = make_network_app(Network(forwarder=HopRig().forwarder, clock=self.clock, routes=routes))
         self._listener = await asyncio.get_running_loop().create_server(self.server, "127.0.0.1", 0)

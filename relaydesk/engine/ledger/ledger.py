@@ -46,7 +46,7 @@ from relaydesk.engine.ledger.view import view_of
 from relaydesk.store.ledger import Books, LedgerRepo
 from relaydesk.store.ledger_sums import Totals
 
-# Tickets that nobody paid for are forgotten after so long; what models earned by day stays.
+# Tickets that nothing was paid for are forgotten after so long; accounts' rows and what models earned stay.
 FREE_KEPT_MS = 30 * 86_400_000
 
 
@@ -262,7 +262,7 @@ class Ledger:
                 self._deadlines.forget(tx_id)
 
     async def forget_free(self) -> int:
-        """Drop tickets without payer that ended long ago; says how many."""
+        """Drop tickets that came to nothing and ended long ago; says how many."""
         before = self._clock.wall_ms() - FREE_KEPT_MS
         return await self._repo.run(lambda books: books.forget_free(before))
 

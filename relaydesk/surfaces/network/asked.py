@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from aiohttp import web
@@ -13,6 +14,8 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from relaydesk.core.access.proxies import client_of
+from relaydesk.core.tls.names import Network
 from relaydesk.engine.relay.scrub import filled
 
 Headers = CIMultiDictProxy[str]
@@ -65,6 +68,13 @@ class Asked(web.BaseRequest):
         queue = getattr(self._payload, "_buffer", None)
         if isinstance(queue, deque) and not queue:
             filled(queue)
+
+
+def address_of(asked: Asked, proxies: Sequence[Network]) -> str:
+    """Who counts as the client for the limits of one address, and for nothing else."""
+    if not proxies:
+        return asked.remote or ""
+    return client_of(asked.remote or "", asked.scheme, asked.headers.items(), proxies).address
 
 
 def place_of(path: str, prefix: str) -> str:

@@ -9,21 +9,18 @@ from urllib.parse import urlsplit
 from relaydesk.config.model import Settings
 from relaydesk.core.hopcheck.dialback import PATH as DIALBACK_PATH
 from relaydesk.core.ports import Clock
-from relaydesk.core.relay.hop import ATTESTATION_PATH, DETAILS_PATH, LEDGER_PATH, RESERVE_PATH
+from relaydesk.core.relay.hop import ATTESTATION_PATH, DETAILS_PATH
 from relaydesk.engine.hopcheck.service import HopChecks
 from relaydesk.engine.relay.service import NetworkService
-from relaydesk.engine.relay.target.desk import ROUTES, Target
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.attestation import attestation
 from relaydesk.surfaces.network.details import details
 from relaydesk.surfaces.network.dialback import dial_back
 from relaydesk.surfaces.network.directory import directory_routes
-from relaydesk.surfaces.network.inference import inference
-from relaydesk.surfaces.network.ledger import ledger
 from relaydesk.surfaces.network.models import list_models, show_model
 from relaydesk.surfaces.network.probed import probed
-from relaydesk.surfaces.network.reserve import reserve
 from relaydesk.surfaces.network.server import NetworkServer
+from relaydesk.surfaces.network.serving import Rates, serving
 from relaydesk.surfaces.network.state import Network, Route
 
 
@@ -36,12 +33,16 @@ def network_listener(
     """
     parts = service.parts
     assert parts is not None
+    proxies = tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies)
+    rates = Rates(
+        parts.forwarder.circuits.clients, clock, lambda: service.ground.settings().target_per_minute, proxies
+    )
     routes = [
         Route("GET", DETAILS_PATH, details(parts.own)),
         Route("GET", ATTESTATION_PATH, attestation),
         Route("GET", "/v1/models", list_models(parts.own)),
         Route("GET", "/v1/models/{id}", show_model(parts.own)),
-        *(_serving(parts.target, settings) if parts.target is not None else ()),
+        *(serving(parts.target, lambda: settings.heartbeat, rates) if parts.target is not None else ()),
         *(directory_routes(parts.keeper) if parts.keeper is not None else ()),
         *(() if checks is None else (Route("POST", DIALBACK_PATH, dial_back(checks.desk())),)),
     ]
@@ -51,19 +52,9 @@ def network_listener(
         routes=routes,
         draining=service.ground.draining,
         prefix=urlsplit(settings.public_url).path.rstrip("/"),
-        proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
+        proxies=proxies,
         left=parts.scrubber.left,
     )
     if checks is not None:
         network = replace(network, probed=probed(checks.nonces))
     return make_network_app(network)
-
-
-def _serving(target: Target, settings: Settings) -> tuple[Route, ...]:
-    """The routes of a target."""
-    answer = inference(target, lambda: settings.heartbeat)
-    return (
-        Route("POST", RESERVE_PATH, reserve(target)),
-        Route("POST", LEDGER_PATH, ledger(target)),
-        *(Route("POST", path, answer) for path in ROUTES),
-    )

@@ -8,12 +8,11 @@ from typing import Final
 
 from aiohttp import HttpVersion11, hdrs, web
 
-from relaydesk.core.access.proxies import client_of
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.hop import copied_headers
 from relaydesk.engine.relay.outbound.outbound import Reply, UnreachableError
 from relaydesk.engine.relay.relaying.forward import Circuit
-from relaydesk.surfaces.network.asked import Asked
+from relaydesk.surfaces.network.asked import Asked, address_of
 from relaydesk.surfaces.network.body import Body
 from relaydesk.surfaces.network.cors import own_headers
 from relaydesk.surfaces.network.server import HIGH_WATER
@@ -32,19 +31,12 @@ def relay(network: Network) -> Handler:
         probe = network.probed(asked)
         if probe is not None:
             return await probe
-        circuit = network.forwarder.open(_address(asked, network), list(asked.headers.items()))
+        circuit = network.forwarder.open(address_of(asked, network.proxies), list(asked.headers.items()))
         async with circuit:
             reply = await circuit.send(*await _outgoing(asked, circuit, network.limits.max_body))
             return await _pass_on(asked, circuit, reply, network.limits.stall_s)
 
     return answer
-
-
-def _address(asked: Asked, network: Network) -> str:
-    """Who counts as the client for the rate bucket, and for nothing else."""
-    if not network.proxies:
-        return asked.remote or ""
-    return client_of(asked.remote or "", asked.scheme, asked.headers.items(), network.proxies).address
 
 
 async def _outgoing(

@@ -180,6 +180,31 @@ async def test_a_ticket_without_any_extension_ends(rig: LedgerRig) -> None:
     await refused(ledger.open_(rig.terms(ANN, max_price=1), None, ""), "unsigned")
 
 
+async def test_a_ticket_that_came_to_nothing_is_forgotten_and_the_books_agree(rig: LedgerRig) -> None:
+    ledger = await rig.start()
+    await rig.credit(ledger, ANN, 300)
+    nothing = msgspec.structs.replace(VALUES, amount=0)
+    ids = []
+    for values in (VALUES, nothing, None):
+        tx_id, terms = await rig.open(ledger, ANN)
+        ids.append(tx_id)
+        if values is not None:
+            await ledger.receipt(tx_id, values)
+            await ledger.settle(claim_request(tx_id, terms.ticket_id, values, ANN))
+    live, terms = await rig.open(ledger, ANN)
+    await ledger.protest(protest_request(live, terms.ticket_id, ANN))
+    rig.clock.advance(900)
+    await ledger.due()
+    assert await ledger.forget_free() == 0
+    rig.clock.advance(31 * 86_400)
+    assert await ledger.forget_free() == 2
+    found = [await ledger.ticket(each) is not None for each in (*ids, live)]
+    assert found == [True, False, False, True]
+    assert fault_in(await ledger.statement(ANN.address)) == ""
+    # A start adds everything up again.
+    assert await amounts(await rig.start()) == (160, 100, 40)
+
+
 async def test_price_0_with_a_record(rig: LedgerRig) -> None:
     ledger = await rig.start()
     tx_id, terms = await rig.open(ledger, ANN, 0)

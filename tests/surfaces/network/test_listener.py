@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from relaydesk.config.model import Settings
 from relaydesk.core.relay.catalogue import read_error
-from relaydesk.core.relay.hop import RELAY_PATH
+from relaydesk.core.relay.hop import RELAY_PATH, RESERVE_PATH
 from relaydesk.core.relay.records.details import OfferedModel, decode_details
 from relaydesk.engine.relay.directory.shelf import Shelf
 from relaydesk.engine.relay.parts import KEEPER_FOLDER
 from relaydesk.engine.relay.service import NetworkService
 from relaydesk.surfaces.network.listener import network_listener
 from tests.support.lab_ground import network_service, network_settings
+from tests.support.target_rig import TargetRig
 
 MODEL = OfferedModel(
     id="smollm2",
@@ -32,15 +35,20 @@ MODEL = OfferedModel(
 @asynccontextmanager
 async def listening(folder: Path, **changes: Any) -> AsyncIterator[tuple[NetworkService, str]]:
     settings = network_settings(**changes)
-    async with network_service(folder, settings) as service:
-        server = network_listener(service, settings, service.ground.clock)
-        sock = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
-        try:
-            yield service, f"http://127.0.0.1:{sock.sockets[0].getsockname()[1]}"
-        finally:
-            sock.close()
-            server.pre_shutdown()
-            await server.shutdown(1)
+    async with network_service(folder, settings) as service, served(service, settings) as url:
+        yield service, url
+
+
+@asynccontextmanager
+async def served(service: NetworkService, settings: Settings) -> AsyncIterator[str]:
+    server = network_listener(service, settings, service.ground.clock)
+    sock = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{sock.sockets[0].getsockname()[1]}"
+    finally:
+        sock.close()
+        server.pre_shutdown()
+        await server.shutdown(1)
 
 
 async def asked(url: str, path: str, method: str = "GET", **options: Any) -> tuple[int, Any, bytes]:
@@ -71,6 +79,17 @@ async def test_models_have_prices_as_text_and_an_entry_is_the_same_alone(tmp_pat
         assert alone in body
         assert (await asked(url, "/v1/models/smoll%6D2"))[2] == alone
         assert (await asked(url, "/v1/models/other"))[0] == 404
+
+
+async def test_what_one_address_may_ask_of_a_target_is_a_setting(tmp_path: Path) -> None:
+    settings = network_settings(target_per_minute=1)
+    async with TargetRig(tmp_path) as rig, network_service(tmp_path / "network", settings) as service:
+        assert service.parts is not None
+        service.parts = replace(service.parts, target=rig.target)
+        async with served(service, settings) as url:
+            codes = [read_error((await asked(url, RESERVE_PATH, "POST"))[2]).code for _ in range(2)]
+        service.parts = replace(service.parts, target=None)
+    assert codes == ["bad_content_type", "no_capacity"]
 
 
 async def test_no_attestation(tmp_path: Path) -> None:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
-from math import ceil
 from typing import Final
 
 from relaydesk.core.ports import Clock
-from relaydesk.core.relay.bucket import Buckets, bucket_key
 from relaydesk.core.relay.catalogue import WireError
+from relaydesk.engine.relay.relaying.clients import Clients, Rate
 from relaydesk.engine.relay.relaying.meter import RelayMeter
 
 GB: Final = 1_000_000_000
-_FORGET_EACH_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +30,21 @@ class Caps:
 class Circuits:
     """Admits and counts. `admit` and `take` raise `WireError` ``relay_busy``.
 
-    ``key`` is secret, and new at each start: clients are told apart by a keyed hash, so that no address stays
-    behind where a request is over.
+    ``key`` is that of `Clients`.
     """
 
     def __init__(self, clock: Clock, meter: RelayMeter, caps: Callable[[], Caps], key: bytes) -> None:
-        self._clock = clock
         self._meter = meter
         self._caps = caps
-        self._key = key
-        self._buckets = Buckets()
-        self._forgot = clock.mono()
+        self._rate = Rate(clock)
+        self.clients = Clients(key)
         self.open = 0
 
     def admit(self, address: str) -> None:
         """One more request of the client at ``address``."""
-        now = self._clock.mono()
-        if now - self._forgot > _FORGET_EACH_S:
-            self._forgot = now
-            self._buckets.forget_full(now)
-        client = blake2b(bucket_key(address).encode(), key=self._key, digest_size=16).hexdigest()
-        wait = self._buckets.take(client, self._caps().per_minute, now)
+        wait = self._rate.take(self.clients.name(address), self._caps().per_minute)
         if wait:
-            raise busy("too many requests from one address", ceil(wait))
+            raise busy("too many requests from one address", wait)
 
     def take(self) -> None:
         """One circuit, to be given back by `release`."""

@@ -66,6 +66,6 @@ def test_the_months_bytes() -> None:
 def test_no_address_stays_behind() -> None:
     rig = Rig(Caps())
     rig.circuits.admit("192.0.2.77")
-    kept = [*rig.circuits._buckets._full_after]
+    kept = [*rig.circuits._rate._buckets._full_after]
     assert kept
     assert not any("192.0.2.77" in each or "c000024d" in each for each in kept)
