@@ -13,6 +13,8 @@ from relaydesk.surfaces.network.asked import Asked
 
 # A body has this long, and a second more for each so many bytes that came. Only waiting for it counts.
 GRACE_S: float = 30.0
+# Until its first byte less: who has a body begins to send it, and of a relayed one a circuit waits meanwhile.
+FIRST_S: float = 10.0
 BYTES_A_SECOND: Final = 16 * 1024
 
 
@@ -42,7 +44,7 @@ class Body:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            async with asyncio.timeout(GRACE_S + self._read / BYTES_A_SECOND - self._waited):
+            async with asyncio.timeout(self._left()):
                 piece = await self._asked.content.readany()
         except TimeoutError:
             raise WireError("request_timeout", "the request body did not come in time") from None
@@ -53,6 +55,11 @@ class Body:
         if self._read > self._limit:
             raise too_large(self._limit)
         return piece
+
+    def _left(self) -> float:
+        if not self._read:
+            return min(FIRST_S, GRACE_S)
+        return GRACE_S + self._read / BYTES_A_SECOND - self._waited
 
     async def upto(self, count: int) -> tuple[bytes, bool]:
         """The first ``count`` bytes or somewhat more, and whether that was all."""

@@ -1,7 +1,7 @@
 """The routes of a target, and how often one address may use each.
 
-The address is usually a relay's, so this is no limit for one payer: it bounds what the books, the keys and the
-ledger's file take from anywhere (design §6).
+The address is usually a relay's, so this is no limit for one payer: it bounds what the keys, the books and
+their file take from anywhere (design §6).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rates:
         self._proxies = proxies
 
     def limited(self, handler: Handler, code: str) -> Handler:
-        """The same handler with buckets of its own; what is over is refused with ``code`` before it is read."""
+        """The same handler with buckets of its own; what is over gets ``code`` before it is read."""
         rate = Rate(self._clock)
 
         async def answer(asked: Asked) -> web.StreamResponse:

@@ -195,6 +195,48 @@ async def test_a_client_that_trickles_is_ended(monkeypatch: pytest.MonkeyPatch) 
         assert (rig.targets[0].got, rig.circuits.open) == ([], 0)
 
 
+async def test_a_body_that_does_not_begin_is_not_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_module, "FIRST_S", 0.1)
+    monkeypatch.setattr(server_module, "_LINGER_S", 0.1)
+    async with HopRig(Target()) as rig:
+        whole = request_bytes(rig.targets[0].ref, bytes(100))
+        assert code(await raw(rig.port, whole[:-100])) == "request_timeout"
+        # With one byte it has begun.
+        reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+        writer.write(whole[:-99])
+        await asyncio.sleep(0.3)
+        writer.write(whole[-99:])
+        async with asyncio.timeout(5):
+            assert (await reader.readuntil(b"fine")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+
+async def test_one_address_cannot_have_all_circuits() -> None:
+    """Who counts are clients, here as a trusted proxy names them, each /64 as one."""
+    proxies = (ipaddress.ip_network("127.0.0.1/32"),)
+    async with HopRig(Target(), caps=Caps(circuits=8), proxies=proxies) as rig:
+        held = []
+        for host in ("2001:db8::1", "2001:db8::2"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+            # The last byte of the body never comes.
+            more = {"X-Forwarded-For": host}
+            writer.write(request_bytes(rig.targets[0].ref, b"xy", **more)[:-1])
+            held.append((reader, writer))
+        async with asyncio.timeout(5):
+            while rig.circuits.open < 2:
+                await asyncio.sleep(0.005)
+        status, headers, body = await hop(rig, **{"X-Forwarded-For": "2001:db8::3"})
+        assert (status, code(body), headers["x-zs-relay-hop"]) == (503, "relay_busy", "1")
+        assert (await hop(rig, **{"X-Forwarded-For": "2001:db8:0:1::3"}))[0] == 200
+        for _, writer in held:
+            writer.close()
+        async with asyncio.timeout(5):
+            while rig.circuits.open:
+                await asyncio.sleep(0.005)
+        assert (await hop(rig, **{"X-Forwarded-For": "2001:db8::3"}))[0] == 200
+        assert rig.circuits._held._counts == {}
+
+
 async def test_a_head_that_never_ends_costs_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "KEEP_S", 0.3)
     async with HopRig(Target()) as rig:

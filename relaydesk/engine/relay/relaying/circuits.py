@@ -1,7 +1,7 @@
 """How much a relay does for others: open circuits, requests a minute of one client, bytes a month.
 
-Each refusal is ``relay_busy``: a caller then takes another relay. The clients' buckets and the circuits know
-nothing of each other (design §6).
+Each refusal is ``relay_busy``: a caller then takes another relay. Of a client its name's bucket is known, and how
+many circuits it has open, but of neither which target they are for (design §6).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.catalogue import WireError
-from relaydesk.engine.relay.relaying.clients import Clients, Rate
+from relaydesk.engine.relay.relaying.clients import Clients, Held, Rate, share
 from relaydesk.engine.relay.relaying.meter import RelayMeter
 
 GB: Final = 1_000_000_000
@@ -37,30 +37,37 @@ class Circuits:
         self._meter = meter
         self._caps = caps
         self._rate = Rate(clock)
+        self._held = Held()
         self.clients = Clients(key)
         self.open = 0
 
-    def admit(self, address: str) -> None:
-        """One more request of the client at ``address``."""
-        wait = self._rate.take(self.clients.name(address), self._caps().per_minute)
+    def admit(self, address: str) -> str:
+        """One more request of the client at ``address``; its name, for `take`."""
+        client = self.clients.name(address)
+        wait = self._rate.take(client, self._caps().per_minute)
         if wait:
             raise busy("too many requests from one address", wait)
+        return client
 
-    def take(self) -> None:
+    def take(self, client: str) -> None:
         """One circuit, to be given back by `release`."""
         caps = self._caps()
         if caps.monthly_gb and self._meter.this_month >= caps.monthly_gb * GB:
             raise busy("this relay has carried what it carries in a month", 3600)
         if self.open >= caps.circuits:
             raise busy("this relay has no circuit free")
+        if self._held[client] >= share(caps.circuits):
+            raise busy("too many circuits of one address are open")
+        self._held.add(client)
         self.open += 1
 
     def carry(self, count: int) -> None:
         """Count bytes that went over an open circuit."""
         self._meter.add(count)
 
-    def release(self, carried: int) -> None:
-        """Give a circuit back, with the bytes that are not counted yet."""
+    def release(self, client: str, carried: int = 0) -> None:
+        """Give a client's circuit back, with the bytes that are not counted yet."""
+        self._held.drop(client)
         self.open -= 1
         if carried:
             self._meter.add(carried)

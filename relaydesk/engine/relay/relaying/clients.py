@@ -24,6 +24,29 @@ class Clients:
         return blake2b(bucket_key(address).encode(), key=self._key, digest_size=16).hexdigest()
 
 
+def share(of_all: int) -> int:
+    """What one client may have of a number of places, so that it cannot have them all: a quarter."""
+    return max(1, of_all // 4)
+
+
+class Held:
+    """How much each client holds now. Of one that holds nothing, nothing is known."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def __getitem__(self, client: str) -> int:
+        return self._counts.get(client, 0)
+
+    def add(self, client: str) -> None:
+        self._counts[client] = self[client] + 1
+
+    def drop(self, client: str) -> None:
+        left = self._counts.pop(client) - 1
+        if left:
+            self._counts[client] = left
+
+
 class Rate:
     """How often each client may ask."""
 

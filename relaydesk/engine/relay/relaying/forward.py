@@ -1,7 +1,7 @@
 """One hop: from a caller's request to the target's answer, in the order of the wire (§1.3).
 
-Nothing here keeps or logs who asks: the client's address meets the rate bucket and goes no further, and of a
-target only the circuit that is open knows (design §6).
+Nothing here keeps or logs who asks: the client's address meets the rate bucket and goes no further. What stands
+for it and the target are known together to the circuit alone, while it is open (design §6).
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ Headers = Sequence[tuple[str, str]]
 class Circuit:
     """One open circuit; as a context manager it is given back, and what is left of the answer is dropped."""
 
-    def __init__(self, forwarder: Forwarder, asked: HopRequest, listed: Listed, headers: Headers) -> None:
+    def __init__(
+        self, forwarder: Forwarder, client: str, asked: HopRequest, listed: Listed, headers: Headers
+    ) -> None:
         self._forwarder = forwarder
+        self._client = client
         self._listed = listed
         self._headers = headers
         self._reply: Reply | None = None
@@ -84,7 +87,7 @@ class Circuit:
     async def __aexit__(
         self, _type: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._forwarder.circuits.release(self._uncounted)
+        self._forwarder.circuits.release(self._client, self._uncounted)
         self._forwarder.ended[_outcome(error)] += 1
         if self._reply is not None:
             await self._reply.aclose()
@@ -119,18 +122,18 @@ class Forwarder:
         try:
             if self._draining():
                 raise busy("this relay is going down", 30)
-            self.circuits.admit(address)
+            client = self.circuits.admit(address)
             asked = parse_relay_headers(headers, self._also)
-            self.circuits.take()
+            self.circuits.take(client)
         except WireError as error:
             self.ended[error.code] += 1
             raise
         listed = self._directory.find(asked.ref)
         if listed is None:
-            self.circuits.release(0)
+            self.circuits.release(client)
             self.ended["relay_unknown_target"] += 1
             raise WireError("relay_unknown_target", "this relay's directories list no such node")
-        return Circuit(self, asked, listed, forwarded_headers(headers))
+        return Circuit(self, client, asked, listed, forwarded_headers(headers))
 
 
 def _outcome(error: BaseException | None) -> str:
