@@ -195,14 +195,14 @@ class ShowOperators(Command, frozen=True):
 
 
 class TrustOperator(Command, frozen=True):
-    """Use the nodes of an owner (its address) whatever directories say of it."""
+    """Use the nodes of an operator (its id, name or owner's address) whatever directories say of it."""
 
     help: ClassVar[str] = "use an operator's nodes whatever directories say of it"
     owner: str
 
 
 class BlockOperator(Command, frozen=True):
-    """Never use the nodes of an owner (its address)."""
+    """Never use the nodes of an operator (its id, name or owner's address)."""
 
     help: ClassVar[str] = "never use an operator's nodes"
     owner: str

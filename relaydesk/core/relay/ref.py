@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+from relaydesk.core.text import SafeText
+
+_NAMELESS: Final = SafeText("")
 
 
 class NodeRef(NamedTuple):
@@ -21,7 +25,7 @@ class Listed:
     """A node that may be used, as the directory lists it.
 
     ``owner`` and ``signing`` are addresses (wire §4.1), ``base_url`` has no trailing slash; ``staging`` nodes
-    serve nobody but relay (wire §3.1).
+    serve nobody but relay (wire §3.1). ``name`` is what a directory's keeper calls the operator.
     """
 
     ref: NodeRef
@@ -29,6 +33,7 @@ class Listed:
     signing: str
     base_url: str
     staging: bool = False
+    name: SafeText = _NAMELESS
 
 
 class Directory(Protocol):

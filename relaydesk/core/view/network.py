@@ -106,7 +106,7 @@ class RelayView(msgspec.Struct, frozen=True):
 
     ``rtt_ms`` is None without fresh samples; ``history`` are the last round trips in ms, oldest first.
     ``faults`` and ``stale`` count towards ``fault_limit``. ``eligible_relays``: through how many relays this
-    node can be reached as a target; 0 or 1 is an alert.
+    node can be reached as a target; 0 or 1 is an alert. ``name`` is what a directory calls its operator.
     """
 
     ref: str
@@ -133,6 +133,7 @@ class RelayView(msgspec.Struct, frozen=True):
     probed_at_ms: int = 0
     models: tuple[SafeText, ...] = ()
     eligible_relays: int = 0
+    name: SafeText = SafeText("")
 
 
 class RelaysView(msgspec.Struct, frozen=True):

@@ -87,6 +87,7 @@ def _relay(relay: RelayView) -> dict[str, Any]:
     """A node of the network in short; the section ``relays`` has its history and the evidence."""
     return {
         "ref": relay.ref,
+        "name": relay.name,
         "standing": relay.standing,
         "tier": relay.tier,
         "url": relay.base_url,

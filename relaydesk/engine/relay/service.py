@@ -308,6 +308,8 @@ class NetworkService:
         self._bus.publish(NetworkChanged())
 
     def _book_changed(self) -> None:
+        if self.parts is not None:
+            self.parts.asker.report.listing_changed()
         self._bus.publish(NetworkChanged())
         self._bus.publish(RelaysChanged())
 

@@ -15,6 +15,7 @@ from relaydesk.core.access.audit import AuditFilter, AuditRecord
 from relaydesk.core.commands import ShowAudit
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node, json_option
 from relaydesk.surfaces.cli.lazy import LazyGroup
+from relaydesk.surfaces.cli.names import Named, named_by, names_of
 from relaydesk.surfaces.cli.output import millis, print_json, say, table, tell
 from relaydesk.surfaces.cli.verbs import verb
 
@@ -86,7 +87,7 @@ def tail(
     if not found and not follow:
         tell("No request matches. Every request that a key opened gets a record when it ends.")
         return
-    _show(found, as_json=as_json)
+    _show(node, found, as_json=as_json)
     if follow:
         _follow(node, wanted, found, as_json=as_json)
 
@@ -104,19 +105,21 @@ def _follow(node: Node, wanted: AuditFilter, shown: list[AuditRecord], *, as_jso
             time.sleep(_PAUSE_S)
             fresh = [each for each in _newest(node, wanted, 1000) if (each.id, each.at_ms) not in seen]
             seen.update((each.id, each.at_ms) for each in fresh)
-            _show(fresh, as_json=as_json, head=False)
+            _show(node, fresh, as_json=as_json, head=False)
     except KeyboardInterrupt:
         return
 
 
-def _show(records: list[AuditRecord], *, as_json: bool, head: bool = True) -> None:
+def _show(node: Node, records: list[AuditRecord], *, as_json: bool, head: bool = True) -> None:
     if as_json:
         for record in records:
             print_json(record)
         return
-    rows = [_row(record) for record in records]
+    away = any(record.targets for record in records)
+    named = names_of(node) if away else named_by(())
+    rows = [_row(record, named) for record in records]
     top: tuple[str, ...] = _HEAD
-    if any(record.targets for record in records):
+    if away:
         top = (*_HEAD, "PAID")
         rows = [(*row, _paid(record)) for row, record in zip(rows, records, strict=True)]
     if rows:
@@ -125,7 +128,7 @@ def _show(records: list[AuditRecord], *, as_json: bool, head: bool = True) -> No
             say(line)
 
 
-def _row(record: AuditRecord) -> tuple[str, ...]:
+def _row(record: AuditRecord, named: Named) -> tuple[str, ...]:
     when = datetime.fromtimestamp(record.at_ms / 1000, UTC).strftime("%m-%d %H:%M:%S")
     tokens = f"{record.prompt_tokens:,}+{record.completion_tokens:,}" if record.prompt_tokens else "-"
     outcome = f"{record.outcome} {record.code}".strip()
@@ -134,7 +137,7 @@ def _row(record: AuditRecord) -> tuple[str, ...]:
         record.key,
         record.client or "-",
         record.model or "-",
-        _where(record),
+        _where(record, named),
         record.route,
         tokens,
         millis(record.total_ms),
@@ -147,8 +150,9 @@ def _paid(record: AuditRecord) -> str:
     return f"{record.paid:,}" if record.targets else "-"
 
 
-def _where(record: AuditRecord) -> str:
+def _where(record: AuditRecord, named: Named) -> str:
     """Where it ran; of the network the target that read it, and the relay that carried it sealed."""
     if not record.targets:
         return record.placement or "-"
-    return f"{', '.join(record.targets)} via {', '.join(record.relays) or '?'}"
+    relays = ", ".join(map(named, record.relays)) or "?"
+    return f"{', '.join(map(named, record.targets))} via {relays}"

@@ -16,6 +16,7 @@ from relaydesk.core.view.presence import nobody
 from relaydesk.core.view.sections import Section
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node, json_option, read
 from relaydesk.surfaces.cli.lazy import LazyGroup
+from relaydesk.surfaces.cli.names import Named, named_by, names_of
 from relaydesk.surfaces.cli.output import (
     Tone,
     ago,
@@ -45,7 +46,18 @@ _CHARGED_TONE: Final[dict[Charged, Tone]] = {"relay": "bad", "target": "warn", "
 _FEW: Final = 1
 # Every node of a directory is asked, some of them only after they let a time-out pass.
 _PROBE_S: Final = 600.0
-_HEAD: Final = ("NODE", "AS A RELAY", "RTT", "SHARE", "FAULTS", "WIRE", "REACHED BY", "MODELS", "ADDRESS")
+_HEAD: Final = (
+    "NODE",
+    "NAME",
+    "AS A RELAY",
+    "RTT",
+    "SHARE",
+    "FAULTS",
+    "WIRE",
+    "REACHED BY",
+    "MODELS",
+    "ADDRESS",
+)
 
 
 class _Probes(msgspec.Struct, frozen=True):
@@ -71,7 +83,7 @@ def relays(ctx: click.Context, as_json: bool, attach: Path | None) -> None:
     if not found.relays:
         _tell_why(node)
         return
-    for line in table(_HEAD, [_row(each) for each in found.relays], indent="", shrink=(8, 7), left=(8,)):
+    for line in table(_HEAD, [_row(each) for each in found.relays], indent="", shrink=(9, 8, 1), left=(9,)):
         say(line)
     for line in _remarks(found):
         say(line)
@@ -94,7 +106,8 @@ def probe(ctx: click.Context, ref: str, as_json: bool, attach: Path | None) -> N
         tell("Nobody could be probed: there is no other node of the network, or no relay to ask it through.")
         return
     head = ("TARGET", "RELAY", "HTTP", "CODE", "MARKER", "TIME", "CHARGED", "WHY")
-    for line in table(head, [_hop(each) for each in found], indent="", shrink=(7, 3)):
+    named = names_of(node)
+    for line in table(head, [_hop(each, named) for each in found], indent="", shrink=(7, 3)):
         say(line)
 
 
@@ -125,6 +138,7 @@ def _row(row: RelayView) -> tuple[str, ...]:
     counts = f"{row.faults}/{row.fault_limit}" + (f" +{row.stale} stale" if row.stale else "")
     return (
         row.ref,
+        row.name or "–",
         f"{mark(tone) if tone != 'plain' else ' '} {paint(state, tone)}",
         millis(row.rtt_ms),
         f"{row.share:.0%}" if relaying else "–",
@@ -139,25 +153,27 @@ def _row(row: RelayView) -> tuple[str, ...]:
 def _remarks(found: RelaysView) -> list[str]:
     """What the table has no room for: why a relay is passed over, and who is reached through too few."""
     lines: list[str] = []
+    named = named_by(found.relays)
     for row in found.relays:
+        who = named(row.ref)
         if row.tier == "demoted" and row.explanation:
-            lines += wrap(f"{row.ref}: {row.explanation}", "  ", f"{mark('bad')} ")
+            lines += wrap(f"{who}: {row.explanation}", "  ", f"{mark('bad')} ")
         elif row.why:
-            lines += wrap(f"{row.ref}: {row.why}", "  ", f"{mark('dim')} ")
+            lines += wrap(f"{who}: {row.why}", "  ", f"{mark('dim')} ")
         if row.standing == "eligible" and row.eligible_relays <= _FEW:
             through = "no relay" if row.eligible_relays == 0 else "one relay only"
-            lines += wrap(f"{row.ref} can be reached through {through}", "  ", f"{mark('warn')} ")
+            lines += wrap(f"{who} can be reached through {through}", "  ", f"{mark('warn')} ")
     if found.probed_at_ms:
         since = ago(time.time() - found.probed_at_ms / 1000)
         lines.append(paint(f"last probed {since} ago; `relaydesk relays probe` does it now", "dim"))
     return lines
 
 
-def _hop(hop: HopView) -> tuple[Any, ...]:
+def _hop(hop: HopView, named: Named) -> tuple[Any, ...]:
     tone = _CHARGED_TONE[hop.charged]
     return (
-        hop.target,
-        hop.relay or "–",
+        named(hop.target),
+        named(hop.relay) or "–",
         str(hop.status or "–"),
         hop.code or "–",
         "yes" if hop.marker else "no",

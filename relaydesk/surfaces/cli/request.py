@@ -14,6 +14,7 @@ from relaydesk.core.view.sections import RequestsView, RequestView, Section
 from relaydesk.core.view.timing import Part, Timing, parts
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node, json_option, read
 from relaydesk.surfaces.cli.lazy import LazyGroup
+from relaydesk.surfaces.cli.names import Named, named_by, names_of
 from relaydesk.surfaces.cli.output import (
     Tone,
     ago,
@@ -78,7 +79,8 @@ def show(id: str | None, last: bool, as_json: bool, attach: Path | None) -> None
     if as_json:
         print_json({**value, "prefill_ms": _closed(timing, 2), "decode_ms": _closed(timing, 3)})
         return
-    for line in _lines(found, timing):
+    named = names_of(node) if found.targets else named_by(())
+    for line in _lines(found, timing, named):
         say(line)
 
 
@@ -125,7 +127,7 @@ def _row(found: RequestView) -> tuple[str, ...]:
     )
 
 
-def _lines(found: RequestView, timing: Timing) -> list[str]:
+def _lines(found: RequestView, timing: Timing, named: Named) -> list[str]:
     tone = _TONE.get(found.state, "warn")
     outcome = f"{found.state}, HTTP {found.status}" if found.status else found.state
     stream = "streamed" if found.stream else "not streamed"
@@ -138,8 +140,8 @@ def _lines(found: RequestView, timing: Timing) -> list[str]:
     if found.finish_reasons:
         rows.append(("finished by", ", ".join(found.finish_reasons)))
     if found.targets:
-        relays = f", carried sealed by {', '.join(found.relays)}" if found.relays else ""
-        rows.append(("network", f"read by {', '.join(found.targets)}{relays}"))
+        relays = f", carried sealed by {', '.join(map(named, found.relays))}" if found.relays else ""
+        rows.append(("network", f"read by {', '.join(map(named, found.targets))}{relays}"))
         rows.append(("paid", f"{found.paid:,} microunits"))
     if found.fault is not None:
         rows.append(("failed with", f"{found.fault.message} ({found.fault.code})"))

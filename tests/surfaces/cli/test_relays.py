@@ -48,7 +48,7 @@ def test_the_table_and_what_it_has_no_room_for(cli: Any, node: Any) -> None:
         (
             relay("1:1", tier="reachable", rtt_ms=23.4, share=0.62, models=("smollm2",), eligible_relays=1),
             relay("2:1", tier="demoted", faults=3, stale=1, explanation="Demoted since 10:00:00."),
-            relay("3:1", proto_version="", why="it answered 503"),
+            relay("3:1", proto_version="", why="it answered 503", name=safe_text("carol")),
             relay("4:1", standing="blocked", why="you blocked operator 4", eligible_relays=0),
             relay("5:1", standing="self"),
         ),
@@ -66,7 +66,8 @@ def test_the_table_and_what_it_has_no_room_for(cli: Any, node: Any) -> None:
     rest = "\n".join(lines[6:])
     assert "1:1 can be reached through one relay only" in rest
     assert "2:1: Demoted since 10:00:00." in rest
-    assert "3:1: it answered 503" in rest
+    assert "carol 3:1: it answered 503" in rest
+    assert lines[3].split()[:2] == ["3:1", "carol"]
     assert "4:1: you blocked operator 4" in rest
     assert "4:1 can be reached" not in rest
     assert "last probed 1 min 1 s ago" in rest
@@ -100,13 +101,14 @@ def test_nobody_known_says_why(cli: Any, node: Any, view: NetworkView, words: st
 
 
 def test_a_probe(cli: Any, node: Any) -> None:
+    node.views["relays"] = RelaysView((relay("1:1", name=safe_text("ann")),))
     hops = [hop(), hop(relay="3:1", status=200, marker=True, charged="nobody", why="as it stands")]
     node.answer(ProbeRelays, {"probes": hops})
     lines = cli("relays", "probe", "1:1").out.splitlines()
     assert node.seen == [ProbeRelays(ref="1:1")]
     assert lines[0].split()[:3] == ["TARGET", "RELAY", "HTTP"]
     assert all(
-        part in lines[1] for part in ("1:1", "2:1", "502", "no", "12 ms", "relay", "marker is missing")
+        part in lines[1] for part in ("ann 1:1 ", "2:1", "502", "no", "12 ms", "relay", "marker is missing")
     )
     assert all(part in lines[2] for part in ("3:1", "200", "yes", "nobody"))
     assert cli("relays", "probe", "--json").json == {"probes": json.loads(encode(hops))}

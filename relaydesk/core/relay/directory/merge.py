@@ -65,7 +65,7 @@ class Entry:
 
     def listed(self) -> Listed:
         """As the rest of the node takes it."""
-        return Listed(self.ref, self.owner, self.signing, str(self.base_url), self.staging)
+        return Listed(self.ref, self.owner, self.signing, str(self.base_url), self.staging, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,17 @@ class RelaysReport:
         self._few(self._choice.counts())
         self._lag()
 
+    def listing_changed(self) -> None:
+        """The book is another: an alert about a node that it does not admit any more is over at once.
+
+        New alerts wait for `update`, which comes after a round: a fresh listing says little.
+        """
+        counts = self._choice.counts()
+        over = {ref for ref in self._alerted if counts.get(ref, FEW + 1) > FEW}
+        for ref in over:
+            self._alerts.clear(FEW_RELAYS, subject=str(ref))
+        self._alerted -= over
+
     def _few(self, counts: Mapping[NodeRef, int]) -> None:
         now = set([ref for ref, count in counts.items() if count <= FEW][:MOST_ALERTS])
         for ref in self._alerted - now:
@@ -146,6 +157,7 @@ class RelaysReport:
             probed_at_ms=peer.probed_at_ms,
             models=tuple(safe_text(each.id, 128) for each in details.models) if details is not None else (),
             eligible_relays=counts[ref],
+            name=peer.listed.name,
         )
 
 
@@ -158,6 +170,7 @@ def _unused(stranger: Stranger) -> RelayView:
         standing=stranger.standing,
         why=safe_text(stranger.why),
         fault_limit=THRESHOLD,
+        name=listed.name,
     )
 
 

@@ -76,6 +76,22 @@ class Book:
         """First owners and choices."""
         return self._known
 
+    def owners(self) -> dict[str, str]:
+        """Every owner that a directory names or that was decided or remembered about, with its name."""
+        found: dict[str, str] = {}
+        for document in self._documents:
+            for operator in document.operators:
+                found[operator.owner] = found.get(operator.owner) or str(operator.name)
+        known = self._known
+        for owner in (
+            *(e.owner for e in self._entries),
+            *known.trusted,
+            *known.blocked,
+            *known.owners.values(),
+        ):
+            found.setdefault(owner, "")
+        return found
+
     async def update(self, documents: Sequence[Document]) -> None:
         """Go on with these directories, the one pinned first in front. Raises `EnvError`."""
         async with self._lock:

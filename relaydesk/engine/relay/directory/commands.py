@@ -18,6 +18,7 @@ from relaydesk.core.errors import LocalError
 from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.directory.certificate import operator_of
 from relaydesk.core.relay.directory.merge import Entry, Known
+from relaydesk.core.text import safe_text
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.relay.directory.book import Book
 from relaydesk.engine.relay.directory.publisher import Publisher
@@ -25,6 +26,8 @@ from relaydesk.engine.relay.identity import Identity
 
 # What one answer holds; a directory may list more than a terminal shows.
 _SHOWN: Final = 1000
+# Of operators that one name may mean.
+_SAID: Final = 8
 
 
 class OperatorCommands:
@@ -58,22 +61,26 @@ class OperatorCommands:
         return Outcome(ok=True, value=value)
 
     async def trust(self, command: TrustOperator) -> Outcome:
-        await self._book.choose(self._other(command.owner), "trusted")
-        return self._done(command.owner)
+        owner = self._other(command.owner)
+        await self._book.choose(owner, "trusted")
+        return self._done(owner)
 
     async def block(self, command: BlockOperator) -> Outcome:
-        await self._book.choose(self._other(command.owner), "blocked")
-        return self._done(command.owner)
+        owner = self._other(command.owner)
+        await self._book.choose(owner, "blocked")
+        return self._done(owner)
 
     async def forget(self, command: ForgetOperator) -> Outcome:
-        if not await self._book.forget(_owner(command.owner)):
+        owner = self._owner(command.owner)
+        name = self._book.owners().get(owner, "")
+        if not await self._book.forget(owner):
             raise LocalError(
                 "not_found",
-                "nothing was decided or remembered about that owner",
+                "nothing was decided or remembered about that operator",
                 "see `relaydesk operators list`",
                 param="owner",
             )
-        return self._done(command.owner)
+        return self._done(owner, name)
 
     async def import_certificate(self, command: ImportCertificate) -> Outcome:
         now = await asyncio.to_thread(self._identity.adopt, command.certificate.encode())
@@ -82,14 +89,45 @@ class OperatorCommands:
         return Outcome(ok=True, value={"in_force": now})
 
     def _other(self, text: str) -> str:
-        owner = _owner(text)
+        owner = self._owner(text)
         if owner == self._identity.owner_addr:
             raise LocalError("invalid_request", "that is this node's own owner", param="owner")
         return owner
 
-    def _done(self, owner: str) -> Outcome:
+    def _owner(self, text: str) -> str:
+        """The owner that ``text`` means: its address, its operator's id, or a name that only one has."""
+        try:
+            decode_address(text)
+        except ValueError:
+            pass
+        else:
+            return text
+        names = self._book.owners()
+        found = [owner for owner in names if str(operator_of(owner)) == text]
+        found = found or [owner for owner, name in names.items() if name.casefold() == text.casefold() != ""]
+        said = repr(str(safe_text(text, 64)))
+        if len(found) > 1:
+            ids = ", ".join(str(operator_of(owner)) for owner in found[:_SAID])
+            raise LocalError(
+                "invalid_request",
+                f"{len(found)} operators are called {said}",
+                f"give an id: {ids}",
+                param="owner",
+            )
+        if not found:
+            raise LocalError(
+                "invalid_request",
+                f"no operator is known as {said}",
+                "give an id or a name that `relaydesk operators list` shows, or an owner's address of 58 "
+                "characters",
+                param="owner",
+            )
+        return found[0]
+
+    def _done(self, owner: str, name: str = "") -> Outcome:
         nodes = sum(1 for each in self._book.nodes() if each.owner == owner)
-        value = {"owner": owner, "operator": str(operator_of(owner)), "eligible": nodes}
+        name = name or self._book.owners().get(owner, "")
+        value = {"owner": owner, "operator": str(operator_of(owner)), "name": name, "eligible": nodes}
         return Outcome(ok=True, value=value)
 
 
@@ -126,16 +164,3 @@ def operators_of(entries: Sequence[Entry], known: Known) -> list[dict[str, Any]]
     for owner in sorted(known.trusted | known.blocked):
         operator(owner)
     return list(found.values())
-
-
-def _owner(text: str) -> str:
-    try:
-        decode_address(text)
-    except ValueError as error:
-        raise LocalError(
-            "invalid_request",
-            f"that is no owner's address ({error})",
-            "it has 58 letters and digits, as `relaydesk operators list` shows it",
-            param="owner",
-        ) from None
-    return text

@@ -6,6 +6,7 @@ import pytest
 
 from relaydesk.core.relay.ref import Listed, NodeRef
 from relaydesk.core.relay.reputation import Observation
+from relaydesk.core.text import SafeText
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
 from relaydesk.engine.relay.asking import view as module
@@ -71,6 +72,17 @@ async def test_targets_with_few_relays_are_alerts_until_there_are_more() -> None
     assert set(rig.standing()) == {("few_relays", "1:1"), ("few_relays", "3:1")}
 
 
+async def test_a_node_that_is_not_used_any_more_has_no_alert() -> None:
+    rig = Rig(1, 2)
+    rig.report.update()
+    assert ("few_relays", "2:1") in rig.standing()
+    del rig.directory.listed[NodeRef(2, 1)]
+    rig.report.listing_changed()
+    assert set(rig.standing()) == {("few_relays", "1:1")}
+    rig.report.update()
+    assert set(rig.standing()) == {("few_relays", "1:1")}
+
+
 async def test_a_large_network_without_relays_does_not_flood_the_board() -> None:
     rig = Rig(*range(100, 140))
     for ref, each in rig.directory.listed.items():
@@ -124,11 +136,12 @@ async def test_one_relay_in_full() -> None:
 
 def test_who_is_not_used_is_shown_with_the_reason() -> None:
     rig = Rig(1)
-    away = Listed(NodeRef(4, 1), "o", "s", "https://four.example\x1b[31m")
+    away = Listed(NodeRef(4, 1), "o", "s", "https://four.example\x1b[31m", name=SafeText("dan"))
     rig.strangers = [Stranger(away, "blocked", "you blocked operator 4"), Stranger(away, "unknown", "again")]
     found = {each.ref: each for each in rig.report.view(0, 0).relays}
     assert (found["4:1"].standing, found["4:1"].why) == ("blocked", "you blocked operator 4")
     assert "\x1b" not in found["4:1"].base_url
+    assert found["4:1"].name == "dan"
     # Counted at once where no round was made yet.
     assert found["1:1"].eligible_relays == 0
 

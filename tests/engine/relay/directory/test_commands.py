@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ async def test_operators_are_shown_and_decided_about(tmp_path: Path) -> None:
         assert [each["standing"] for each in rows[EVE.address]["nodes"]] == ["unknown"]
         assert rows[ANN.address]["name"] == "ann"
         trusted = await done(dispatcher, TrustOperator(EVE.address))
-        assert trusted == {"owner": EVE.address, "operator": str(EVE.operator), "eligible": 1}
+        assert trusted == {"owner": EVE.address, "operator": str(EVE.operator), "name": "", "eligible": 1}
         assert (await done(dispatcher, BlockOperator(ANN.address)))["eligible"] == 0
         await done(dispatcher, BlockOperator(BOB.address))
         rows = {each["owner"]: each for each in (await done(dispatcher, ShowOperators()))["operators"]}
@@ -94,6 +95,35 @@ async def test_what_cannot_be_decided(tmp_path: Path) -> None:
         assert await refused(dispatcher, TrustOperator("nobody\x1b[2J")) == "invalid_request"
         assert await refused(dispatcher, BlockOperator(identity.owner_addr)) == "invalid_request"
         assert await refused(dispatcher, ForgetOperator(ANN.address)) == "not_found"
+
+
+async def test_an_operator_is_meant_by_address_id_or_name(tmp_path: Path) -> None:
+    shown = document(admits=(ANN, BOB), records=[record(ANN)])
+    async with side(tmp_path) as here:
+        dispatcher, _ = offered(tmp_path, here)
+        await here.book.update([open_document(shown, KEEPER.address, NOW)])
+        for text in (ANN.address, str(ANN.operator), "ann", "ANN"):
+            found = await done(dispatcher, BlockOperator(text))
+            assert (found["owner"], found["name"]) == (ANN.address, "ann")
+            assert here.book.known.blocked == {ANN.address}
+            assert (await done(dispatcher, ForgetOperator(text)))["name"] == "ann"
+        # One without a node, as well.
+        assert (await done(dispatcher, BlockOperator("bob")))["owner"] == BOB.address
+        for text in ("", "eve", str(EVE.operator)):
+            fault = (await dispatcher.call(TrustOperator(text))).fault
+            assert fault is not None and f"no operator is known as {text!r}" in fault.message
+
+
+async def test_a_name_of_two_is_refused_with_their_ids(tmp_path: Path) -> None:
+    first = open_document(document(admits=(ANN,)), KEEPER.address, NOW)
+    twins = tuple(replace(each, owner=key.address) for key in (ANN, EVE) for each in first.operators)
+    async with side(tmp_path) as here:
+        dispatcher, _ = offered(tmp_path, here)
+        await here.book.update([replace(first, operators=twins)])
+        fault = (await dispatcher.call(BlockOperator("ann"))).fault
+        assert fault is not None and fault.message == "2 operators are called 'ann'"
+        assert str(ANN.operator) in fault.hint and str(EVE.operator) in fault.hint
+        assert here.book.known.blocked == frozenset()
 
 
 async def test_a_certificate_is_imported(tmp_path: Path) -> None:

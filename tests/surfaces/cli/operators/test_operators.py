@@ -76,9 +76,9 @@ def test_hostile_text_of_a_directory_is_shown_safely(cli: Any, node: Any) -> Non
 
 def test_decisions(cli: Any, node: Any) -> None:
     for kind in (TrustOperator, BlockOperator, ForgetOperator):
-        node.answer(kind, {"operator": "77", "owner": EVE.address, "eligible": 1})
+        node.answer(kind, {"operator": "77", "owner": EVE.address, "name": "eve", "eligible": 1})
     assert "1 of its nodes can be used" in cli("operators", "trust", EVE.address).out
-    assert "77 is blocked" in cli("operators", "block", EVE.address).out
+    assert "operator eve (77) is blocked" in cli("operators", "block", EVE.address).out
     assert cli("operators", "forget", EVE.address).code == 4
     assert cli("operators", "forget", EVE.address, "--yes").code == 0
     assert node.seen == [TrustOperator(EVE.address), BlockOperator(EVE.address), ForgetOperator(EVE.address)]

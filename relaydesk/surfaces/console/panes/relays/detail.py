@@ -90,7 +90,7 @@ def _identity(relay: RelayView) -> tuple[tuple[str, str], ...]:
     wire = relay.proto_version and f"protocol {relay.proto_version}"
     software = f"runs {relay.version}" if relay.version else ""
     speaks = ", ".join(text for text in (wire, software) if text)
-    return (("speaks", speaks), ("models", ", ".join(relay.models)))
+    return (("operator", relay.name), ("speaks", speaks), ("models", ", ".join(relay.models)))
 
 
 def _ago(said: str, at_ms: int) -> str:
