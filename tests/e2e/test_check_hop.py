@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -76,6 +77,10 @@ class Nginx:
         kept = [line for line in self.lines if not line.startswith(gone)] if gone else list(self.lines)
         added = [line for what, text in found if what == "add" for line in text]
         self.set(*kept, *added)
+
+    def lose_bodies(self) -> None:
+        """Take away the directory in which it keeps bodies that it has no memory for."""
+        shutil.rmtree(Path(self._dir.name) / "body")
 
     def stop(self) -> None:
         """End it."""
@@ -164,6 +169,18 @@ def test_a_fault_is_found_and_what_is_printed_mends_it(lab: Lab, way: str) -> No
         assert states["loopback", probe] == states["public", probe] == "passed"
     assert states["public", "websocket"] == states["public", "silence-65"] == "not_tested"
     assert "public: the marker on a refusal: passed: 400 relay_bad_target, marked" in said
+
+
+@pytest.mark.long
+def test_what_nginx_cannot_keep_is_no_limit_of_it(lab: Lab) -> None:
+    lab.front.set(*GOOD)
+    lab.front.lose_bodies()
+    told, _ = lab.check()
+    assert codes(told) == [("body_failed", "public", "nginx")]
+    (finding,) = told["findings"]
+    assert "gets 500" in finding["evidence"]
+    assert "see the proxy's error log" in finding["remedy"]
+    assert not BLOCK.search(finding["remedy"])
 
 
 @pytest.mark.long

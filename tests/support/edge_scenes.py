@@ -153,6 +153,14 @@ def limited(seen: Mapping[str, Observation]) -> Seen:
     return {**seen, "body": replace(seen["body"], exchanges=(("1114112", page),))}
 
 
+def failing(seen: Mapping[str, Observation]) -> Seen:
+    """It cannot keep a large body."""
+    page = Exchange(
+        "POST", "http://x/v1/zs/relay", status=500, sent=1_114_112, body=b"<html>Internal error</html>"
+    )
+    return {**seen, "body": replace(seen["body"], exchanges=(("1114112", page),))}
+
+
 def impatient(seen: Mapping[str, Observation]) -> Seen:
     """A silence is cut."""
     page = Exchange("POST", "http://x/v1/zs/relay", status=504, body=b"<html></html>", took_ms=10_000)
@@ -178,6 +186,7 @@ FAULTS: Final[Mapping[str, tuple[Callable[[Mapping[str, Observation]], Seen], fr
     "buffered": (buffered, frozenset({"stream_buffered"})),
     "compressed": (compressed, frozenset({"compressed"})),
     "limited": (limited, frozenset({"body_limited"})),
+    "failing": (failing, frozenset({"body_failed"})),
     "impatient": (impatient, frozenset({"silence_cut"})),
     "listed_only": (listed_only, frozenset({"marker_removed", "headers_dropped"})),
 }

@@ -47,6 +47,7 @@ RANKED: Final[dict[str, tuple[Severity, str]]] = {
     "stream_cut": ("error", "{layer} cuts streams off"),
     "stream_buffered": ("error", "{layer} holds streams back"),
     "body_limited": ("error", "{layer} refuses large bodies"),
+    "body_failed": ("error", "{layer} fails at large bodies"),
     "details_hidden": ("warning", "{layer} does not let the node's details through"),
     "silence_cut": ("warning", "{layer} does not wait for a slow target"),
     "compressed": ("warning", "{layer} compresses answers"),

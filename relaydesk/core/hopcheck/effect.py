@@ -56,6 +56,8 @@ def effect(code: str, version: str = PROTO_VERSION, status: int = 0) -> str:
         return _charged(status or 504, "", "A target that thinks for long is cut off", version)
     if code == "body_limited":
         return _charged(status or 413, "", "Requests with images or long chats do not get through", version)
+    if code == "body_failed":
+        return _charged(status or 500, "", "Requests with images or long chats do not get through", version)
     if code in ("edge_answers", "redirected", "wrong_route"):
         return _charged(status, "", "Nothing is relayed: the edge answers in the node's place", version)
     if code == "version_old":

@@ -177,7 +177,9 @@ def _body(seen: Seen) -> Iterator[Fault]:
             continue  # a slow line says nothing of a limit
         size = f"{answer.sent / MIB:.2f} MiB".replace(".00", "")
         what = str(answer.status) if answer.status else answer.problem
-        yield Fault("body_limited", "body", aspect, f"a body of {size} gets {what}", answer)
+        # A limit is told by a status below 500, or by hanging up; else the edge itself failed.
+        code = "body_failed" if answer.status >= 500 else "body_limited"
+        yield Fault(code, "body", aspect, f"a body of {size} gets {what}", answer)
         return
 
 

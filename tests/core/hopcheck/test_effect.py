@@ -38,6 +38,8 @@ def test_a_browser_that_cannot_see_it_is_as_one_that_got_none() -> None:
         ("silence_cut", 504, "charge nobody"),
         ("silence_cut", 502, "charge this node"),
         ("body_limited", 413, "last word"),
+        ("body_failed", 500, "charge this node"),
+        ("body_failed", 504, "charge nobody"),
         ("edge_answers", 403, "last word"),
         ("edge_answers", 503, "charge this node"),
         ("redirected", 301, "last word"),

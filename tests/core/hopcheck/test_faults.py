@@ -113,6 +113,17 @@ def test_a_body_that_is_slow_says_nothing() -> None:
     assert codes(seen) == ["body_limited"]
 
 
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(413, "body_limited"), (403, "body_limited"), (500, "body_failed"), (502, "body_failed")],
+)
+def test_a_limit_is_not_the_edges_own_failure(status: int, code: str) -> None:
+    seen = clean(PUBLIC)
+    page = Exchange("POST", "x", status=status, sent=12_582_912, body=PAGE)
+    seen["body"] = replace(seen["body"], exchanges=(("12582912", page),))
+    assert codes(seen) == [code]
+
+
 def test_headers_that_are_joined_are_there_and_one_that_is_gone_is_not() -> None:
     def joined(found: Exchange) -> Exchange:
         kept = without(found, "X-Zs-Probe-Twice")

@@ -69,7 +69,7 @@ http://127.0.0.1:%PORT% {
             ),
         ),
         "small": way(
-            "body_limited",
+            "body_failed",
             (
                 "http://127.0.0.1:%PORT% {",
                 "http://127.0.0.1:%PORT% {\n\trequest_body {\n\t\tmax_size 1MiB\n\t}",

@@ -40,6 +40,9 @@ RULES: Final = {
     "stream_cut": "Let answers last as long as they do: no limit on the time or size of a response.",
     "stream_buffered": "Do not buffer responses below /v1/: pass each piece on when it comes.",
     "body_limited": "Let request bodies of 12 MiB through.",
+    "body_failed": "The edge failed at the body, where a limit would answer 413: see the proxy's error log. "
+    "Often it cannot write what it keeps of a request (rights or space of its temporary directory), or it "
+    "gives up on the node while it sends.",
     "details_hidden": "Pass GET /v1/zs/details on to the node.",
     "silence_cut": "Wait at least 310 s for an answer, and as long between two pieces of one: a relay is "
     "silent until its target answers.",

@@ -45,6 +45,12 @@ NGINX: Final = {
     ),
     "compressed": _remedy("gzip off;", "gzip on"),
     "body_limited": _remedy("client_max_body_size 13m;", "client_max_body_size"),
+    "body_failed": _remedy(
+        text="nginx writes a body beyond client_body_buffer_size below its client_body_temp_path, which its "
+        "workers' user must be able to write: error_log names the file and why. client_max_body_size is "
+        "another matter; beyond it nginx answers 413.",
+        tested=False,
+    ),
     "silence_cut": _remedy("proxy_read_timeout 310s;", "proxy_read_timeout"),
     "request_headers_lost": _remedy(
         "proxy_pass_request_headers on;",

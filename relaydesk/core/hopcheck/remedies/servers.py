@@ -18,6 +18,7 @@ def _caddy(where: str, add: str = "", remove: str = "", text: str = "") -> Remed
 
 _PROXY: Final = "the `reverse_proxy` block of the node"
 
+_CADDY_BODY: Final = "request_body {\n\tmax_size 13MiB\n}"
 CADDY: Final = {
     "marker_removed": _caddy(
         _PROXY,
@@ -45,7 +46,13 @@ CADDY: Final = {
         _PROXY, "flush_interval -1", "flush_interval\nbuffer_responses\nresponse_buffers\nencode"
     ),
     "compressed": _caddy(_CADDY, "", "encode"),
-    "body_limited": _caddy(_CADDY, "request_body {\n\tmax_size 13MiB\n}", "request_body\nmax_size"),
+    "body_limited": Remedy("", "caddyfile", _CADDY, "request_body\nmax_size", _CADDY_BODY),
+    "body_failed": _caddy(
+        _CADDY,
+        _CADDY_BODY,
+        "request_body\nmax_size",
+        "A body beyond max_size that it was passing on ends in 502 (`request body too large` in its log).",
+    ),
     "silence_cut": _caddy(
         "the `transport http` block of the node",
         "response_header_timeout 310s\nread_timeout 310s",

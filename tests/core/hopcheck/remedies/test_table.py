@@ -49,6 +49,15 @@ def test_what_was_not_tested_says_so() -> None:
     )
 
 
+@pytest.mark.parametrize("product", [*PRODUCTS, ""])
+def test_a_failure_of_the_edges_own_leads_to_its_log_and_to_no_limit(product: str) -> None:
+    text = remedy_of("body_failed", product)
+    assert "see the proxy's error log" in text
+    # Caddy alone answers 502 at a limit of its own.
+    assert bool(BLOCK.search(text)) == (product == "Caddy")
+    assert text != remedy_of("body_limited", product)
+
+
 def test_the_list_of_exposed_headers_is_the_nodes_own() -> None:
     assert EXPOSED == cors.EXPOSED
 
