@@ -70,6 +70,12 @@ def client_of(
     return Client(str(hop.address), scheme, shown)
 
 
+def is_trusted(peer: str, trusted: Sequence[Network]) -> bool:
+    """Whether a connection from ``peer`` is a trusted proxy's, and so none of one client."""
+    near = parse_address(peer)
+    return near is not None and _within(near, trusted)
+
+
 def parse_network(text: str) -> str:
     """One address or network of the setting, as it is kept. Raises `ValueError`."""
     return str(ipaddress.ip_network(text))

@@ -36,7 +36,12 @@ def make_network_app(network: Network) -> NetworkServer:
         *network.routes,
     ]
     return NetworkServer(
-        _outermost(_Table(routes)), prefix=network.prefix, limits=network.limits, left=network.left
+        _outermost(_Table(routes)),
+        prefix=network.prefix,
+        limits=network.limits,
+        left=network.left,
+        clients=network.forwarder.circuits.clients,
+        proxies=network.proxies,
     )
 
 

@@ -10,19 +10,24 @@ import asyncio
 import gc
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
+from relaydesk.core.access.proxies import is_trusted
 from relaydesk.core.relay.catalogue import WireError
+from relaydesk.core.tls.names import Network
+from relaydesk.engine.relay.relaying.clients import Clients, Held, share
 from relaydesk.engine.relay.scrub import filled
 from relaydesk.surfaces.network.asked import NOTHING, Asked, Headers, place_of
 from relaydesk.surfaces.network.errors import error_response
+from relaydesk.surfaces.network.request_line import MOST_BEGUN
 from relaydesk.surfaces.network.state import Handler, Limits
+from relaydesk.surfaces.network.turned_away import TurnedAway
 
 # Bytes that wait for a client before whoever sends to it has to wait.
 HIGH_WATER: Final = 64 * 1024
@@ -32,8 +37,6 @@ _log: Final = logging.getLogger(__name__)
 KEEP_S: Final = 75.0
 # How long what is left of a refused body is read, so that the client sees the refusal.
 _LINGER_S: Final = 2.0
-# Of a request that cannot be parsed: enough to see which path it was for.
-_MOST_BEGUN: Final = 8192
 
 
 class NetworkServer(web.Server):
@@ -42,7 +45,16 @@ class NetworkServer(web.Server):
     To stop: close the listeners, then `pre_shutdown` and `shutdown`.
     """
 
-    def __init__(self, handler: Handler, *, prefix: str, limits: Limits, left: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        prefix: str,
+        limits: Limits,
+        left: Callable[[], None],
+        clients: Clients,
+        proxies: Sequence[Network],
+    ) -> None:
         super().__init__(
             handler,  # type: ignore[arg-type]  # it gets what `_make_request` makes
             handler_cancellation=True,
@@ -50,6 +62,37 @@ class NetworkServer(web.Server):
         self.prefix = prefix
         self.limits = limits
         self.left = left
+        self.held = Held()
+        self._clients = clients
+        self._proxies = proxies
+        self._turned_away: set[TurnedAway] = set()
+
+    def let_in(self, transport: asyncio.Transport) -> str | None:
+        """The name of the client of a new connection, to be dropped from ``held`` when that is lost.
+
+        Empty for a trusted proxy: its connections are many clients'. None where it was turned away.
+        """
+        client = self._client_of(transport)
+        held = self.held[client] if client else 0
+        if len(self.connections) < self.limits.connections and held < share(self.limits.connections):
+            if client:
+                self.held.add(client)
+            return client
+        if len(self._turned_away) < self.limits.turned_away:
+            TurnedAway(transport, self.prefix, self._turned_away, self.left)
+        else:
+            transport.abort()
+        return None
+
+    def _client_of(self, transport: asyncio.Transport) -> str:
+        peer = transport.get_extra_info("peername")
+        address = peer[0] if isinstance(peer, tuple) else ""
+        return "" if is_trusted(address, self._proxies) else self._clients.name(address)
+
+    def pre_shutdown(self) -> None:
+        super().pre_shutdown()
+        for each in list(self._turned_away):
+            each.abort()
 
     def __call__(self) -> web.RequestHandler:
         return _Connection(
@@ -79,7 +122,7 @@ class NetworkServer(web.Server):
 class _Connection(web.RequestHandler):
     """One client's connection."""
 
-    __slots__ = ("_begun", "_given", "_place", "_server")
+    __slots__ = ("_begun", "_client", "_given", "_place", "_server")
 
     def __init__(self, server: NetworkServer, **options: Any) -> None:
         super().__init__(server, **options)
@@ -90,23 +133,29 @@ class _Connection(web.RequestHandler):
         # What came of a request that is not parsed yet, and where the last parsed one went.
         self._begun = b""
         self._place = ""
+        self._client = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        client = self._server.let_in(cast("asyncio.Transport", transport))
+        if client is None:
+            return
+        self._client = client
         super().connection_made(transport)
         if self.transport is not None:
             # TLS would hold eight times as much for a client that takes nothing.
             self.transport.set_write_buffer_limits(HIGH_WATER)
-        if len(self._server.connections) > self._server.limits.connections:
-            self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        if self._client:
+            self._server.held.drop(self._client)
+            self._client = ""
         self._server.left()
 
     def data_received(self, data: bytes) -> None:
         waiting = len(self._messages)
-        if self._current_request is None and not waiting and len(self._begun) < _MOST_BEGUN:
-            self._begun += data[:_MOST_BEGUN]
+        if self._current_request is None and not waiting and len(self._begun) < MOST_BEGUN:
+            self._begun += data[:MOST_BEGUN]
         super().data_received(data)
         for at in range(waiting, len(self._messages)):
             message, payload = self._messages[at]

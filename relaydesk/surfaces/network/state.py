@@ -31,11 +31,13 @@ class Route:
 @dataclass(frozen=True, slots=True)
 class Limits:
     """``max_body`` bytes of one request; ``stall_s`` seconds for which a client may take nothing of its
-    answer; ``connections`` open at once."""
+    answer; ``connections`` open at once, of which one address has a quarter; ``turned_away`` beyond them that
+    are told so, at once."""
 
     max_body: int = 12 * MIB
     stall_s: float = 600.0
     connections: int = 2048
+    turned_away: int = 256
 
 
 def _unprobed(_asked: Asked) -> None:

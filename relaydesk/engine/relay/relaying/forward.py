@@ -1,7 +1,7 @@
 """One hop: from a caller's request to the target's answer, in the order of the wire (§1.3).
 
-Nothing here keeps or logs who asks: the client's address meets the rate bucket and goes no further. What stands
-for it and the target are known together to the circuit alone, while it is open (design §6).
+Nothing here keeps or logs who asks: the client's address meets the rate bucket and goes no further. What
+stands for it and the target are known together to the circuit alone, while it is open (design §6).
 """
 
 from __future__ import annotations
