@@ -309,6 +309,7 @@ def test_a_nodes_own_probes_say_the_same(lab: Lab) -> None:
         assert lab.asking.relay(lab.relay).faults == 0
 
 
+@pytest.mark.long
 def test_a_demoted_relay_is_back_within_one_probe_interval(lab: Lab) -> None:
     """All of it by background probes, while the others are reachable."""
     node = lab.watching

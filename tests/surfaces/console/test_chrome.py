@@ -11,7 +11,7 @@ from relaydesk.core.text import safe_text
 from relaydesk.core.view.node_view import NodeView, Update, loading_view
 from relaydesk.core.view.sections import MetaView, Section
 from relaydesk.surfaces.console import chrome
-from relaydesk.surfaces.console.action import Action
+from relaydesk.surfaces.console.action import ANYWHERE, LIST, Action
 from relaydesk.surfaces.console.bindings import BY_ID, TABLE
 from relaydesk.surfaces.console.chrome import Offer
 from relaydesk.surfaces.console.data import Link
@@ -31,21 +31,28 @@ def _text(pieces: tuple[Piece, ...]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
+def _offers(places: set[str]) -> list[Offer]:
+    return [Offer(action, action.keys, action.label) for action in TABLE if action.where in places]
+
+
 @pytest.mark.parametrize("width", range(1, 160))
 def test_no_line_is_ever_too_long(width: int) -> None:
-    offers = [Offer(action, action.keys, action.label) for action in TABLE]
-    lines = (
-        chrome.strip(_view(), LIVE, "EMBEDDED", True, NOW_MS, width),
-        chrome.tabs(PANES, PANES[0].id, width),
-        chrome.footer(offers, width, ("enter", "detail", "app.open")),
-    )
-    for line in lines:
+    strip = chrome.strip(_view(), LIVE, "EMBEDDED", True, NOW_MS, width)
+    tabs = chrome.tabs(PANES, PANES[0].id, width)
+    feet = [
+        chrome.footer(_offers({ANYWHERE, LIST, spec.id}), width, ("enter", "detail", "app.open"))
+        for spec in PANES
+    ]
+    # More than any place offers, the wizard's own among them.
+    every = chrome.footer(_offers({each.where for each in TABLE}), width, ("enter", "detail", "app.open"))
+    for line in (strip, tabs, every, *feet):
         assert sum(piece.width for piece in line) <= width
     if width >= 60:
-        assert "EMBEDDED" in _text(lines[0])
-        assert "1 alert" in _text(lines[0])
-        assert all(f" {spec.digit} " in _text(lines[1]) for spec in PANES)
-        assert all(word in _text(lines[2]) for word in ("help", "palette", "quit", "filter"))
+        assert "EMBEDDED" in _text(strip)
+        assert "1 alert" in _text(strip)
+        assert all(f" {spec.digit} " in _text(tabs) for spec in PANES)
+        for line in feet:
+            assert all(word in _text(line) for word in ("help", "palette", "quit", "filter"))
 
 
 def test_strip_drops_what_matters_least() -> None:

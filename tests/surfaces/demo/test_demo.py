@@ -126,6 +126,7 @@ def test_nothing_stays_whenever_it_is_interrupted(home: Path, number: signal.Sig
         assert leftovers(home / "t") == []
 
 
+@pytest.mark.long
 def test_in_a_terminal_it_opens_the_console_on_the_client(home: Path) -> None:
     with PtyConsole(home / "state", "demo", "--tokens", "8", size=(120, 36), **surroundings(home)) as console:
         console.wait_for("opening the console on the client's node", 90)

@@ -25,6 +25,11 @@ from tests.surfaces.console.stage import Desk, console, refreshed, screen_lines,
 DIGITS = {spec.id: str(spec.digit) for spec in PANES}
 # What each pane's last value says; most name the model.
 _KEPT = {"keys": "default", "relays": "this node", "hops": "no target", "ledger": "ann, autumn"}
+# One size in the plain run, the others with the long tests.
+FOREIGN = [
+    pytest.param(size, id=f"{size[0]}x{size[1]}", marks=() if size == (80, 24) else pytest.mark.long)
+    for size in SIZES
+]
 Same = Callable[[str, str], None]
 
 
@@ -98,7 +103,7 @@ async def test_what_cannot_be_read_any_more_keeps_its_last_value(desk: Desk, pan
         assert _KEPT.get(pane, "smollm2") in text
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", FOREIGN)
 async def test_text_of_somebody_else_stays_text(desk: Desk, size: tuple[int, int]) -> None:
     desk.values |= hostile()
     async with console(desk, size) as (app, pilot):
