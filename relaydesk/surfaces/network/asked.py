@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import unquote
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -15,6 +16,7 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from relaydesk.core.access.proxies import client_of
+from relaydesk.core.relay.hop import RELAY_PATH
 from relaydesk.core.tls.names import Network
 from relaydesk.engine.relay.scrub import filled
 
@@ -47,7 +49,9 @@ class Asked(web.BaseRequest):
     ) -> None:
         super().__init__(message, payload, protocol, writer, task, loop)
         self._headers = headers
-        self.place = place_of(self._rel_url.raw_path, prefix)
+        # Of CONNECT aiohttp takes what is asked for as a host's name.
+        path = message.path if message.method == "CONNECT" else self._rel_url.raw_path
+        self.place = place_of(path, prefix)
         self.rest = ""
 
     @property
@@ -78,7 +82,18 @@ def address_of(asked: Asked, proxies: Sequence[Network]) -> str:
 
 
 def place_of(path: str, prefix: str) -> str:
-    """A path without the prefix, and without slashes that mean nothing."""
+    """A path without the prefix, and without slashes that mean nothing.
+
+    However the relay's path is percent-encoded, it is the relay's: a proxy in front may have done it. Of all
+    others the encoding stays, because a slash in a model's name is none of the path's.
+    """
+    place = _bare(path, prefix)
+    if "%" in place and _bare(unquote(place), prefix) == RELAY_PATH:
+        return RELAY_PATH
+    return place
+
+
+def _bare(path: str, prefix: str) -> str:
     if "//" in path:
         path = _SLASHES.sub("/", path)
     if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("/", ""):

@@ -11,8 +11,10 @@ from relaydesk.surfaces.network.asked import place_of
 MOST_BEGUN: Final = 8192
 
 
-def place_in(text: bytes, prefix: str) -> str:
-    """The place of a request that ``text`` begins with, empty where no line of it has a path.
+def place_in(text: bytes, prefix: str, *, begins: bool = True) -> str:
+    """The place of a request in ``text``, empty where no line of it has a path.
+
+    Where ``text`` ``begins`` with a request, its first line may be broken off or no HTTP.
 
     Where requests follow one another and any of them is for the relay's path, it is that one: they are
     answered together, and whoever asks the relay must see the marker.
@@ -20,8 +22,9 @@ def place_in(text: bytes, prefix: str) -> str:
     found = ""
     for number, line in enumerate(text[:MOST_BEGUN].split(b"\n")):
         words = line.rstrip(b"\r").split(b" ")
-        # Behind the first line there are headers and bodies, too.
-        if len(words) < 2 or (number and not (len(words) == 3 and words[2].startswith(b"HTTP/"))):
+        # Elsewhere there are headers and bodies, too.
+        whole = len(words) == 3 and words[2].startswith(b"HTTP/")
+        if not whole and (number or not begins or len(words) < 2):
             continue
         place = place_of(_path_of(words[1].decode("latin-1").strip()), prefix)
         if place == RELAY_PATH:

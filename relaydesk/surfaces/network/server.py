@@ -23,9 +23,9 @@ from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.tls.names import Network
 from relaydesk.engine.relay.relaying.clients import Clients, Held, share
 from relaydesk.engine.relay.scrub import filled
-from relaydesk.surfaces.network.asked import NOTHING, Asked, Headers, place_of
+from relaydesk.surfaces.network.asked import NOTHING, Asked, Headers
 from relaydesk.surfaces.network.errors import error_response
-from relaydesk.surfaces.network.request_line import MOST_BEGUN
+from relaydesk.surfaces.network.request_line import MOST_BEGUN, place_in
 from relaydesk.surfaces.network.state import Handler, Limits
 from relaydesk.surfaces.network.turned_away import TurnedAway
 
@@ -122,7 +122,7 @@ class NetworkServer(web.Server):
 class _Connection(web.RequestHandler):
     """One client's connection."""
 
-    __slots__ = ("_begun", "_client", "_given", "_place", "_server")
+    __slots__ = ("_begun", "_client", "_given", "_path", "_place", "_server")
 
     def __init__(self, server: NetworkServer, **options: Any) -> None:
         super().__init__(server, **options)
@@ -130,8 +130,10 @@ class _Connection(web.RequestHandler):
         # Headers of the requests that wait in aiohttp's queue, in its order.
         self._given: deque[Headers] = filled(deque())
         filled(self._messages)
-        # What came of a request that is not parsed yet, and where the last parsed one went.
+        # What came of a request that is not parsed yet; the path of the last one that was, and the place of
+        # what could not be.
         self._begun = b""
+        self._path = ""
         self._place = ""
         self._client = ""
 
@@ -161,13 +163,21 @@ class _Connection(web.RequestHandler):
             message, payload = self._messages[at]
             if isinstance(message, RawRequestMessage):
                 self._begun = b""
-                self._place = message.path
+                self._path = message.path
                 self._given.append(message.headers)
                 _drop_copies(self._parser, message)
                 self._messages[at] = (message._replace(headers=NOTHING, raw_headers=()), payload)
-            elif self._current_request is not None:
+                continue
+            self._place = self._place_of_damage(data)
+            if self._current_request is not None:
                 # The body of the request that is being answered: whoever reads it must not wait for more.
                 self._current_request.content.set_exception(web.RequestPayloadError("damaged"))
+
+    def _place_of_damage(self, data: bytes) -> str:
+        """The place that what cannot be parsed counts to: its own, or that of the request before it."""
+        # While a request is being answered nothing is kept of what comes.
+        found = place_in(self._begun or data, self._server.prefix, begins=bool(self._begun))
+        return found or place_in(f"? {self._path}".encode("latin-1", "replace"), self._server.prefix)
 
     def headers_of(self, message: RawRequestMessage) -> Headers:
         """The headers of the request whose turn it is."""
@@ -197,9 +207,7 @@ class _Connection(web.RequestHandler):
         """What cannot be parsed, and what nobody caught: never a word of it, and never a 504."""
         if request.writer.output_size:
             raise ConnectionResetError("an answer has begun")
-        line = self._begun.split(b"\n", 1)[0].split(b" ")
-        path = line[1].decode("latin-1") if len(line) > 1 else self._place
-        place = place_of(path.partition("?")[0].strip(), self._server.prefix)
+        place = request.place if status >= 500 and isinstance(request, Asked) else self._place
         code = "internal_error" if status >= 500 else "bad_request"
         what = "relaydesk failed on this request" if status >= 500 else "this is no HTTP that can be read"
         response = error_response(place, WireError(code, what))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import zlib
 from typing import Any
+from urllib.parse import unquote
 
 import aiohttp
 import pytest
@@ -79,6 +80,7 @@ ROUTES = (
         ("POST", "/at/home" + RELAY_PATH, 400, "relay_bad_target"),
         ("POST", "/at/home" + RELAY_PATH + "//", 400, "relay_bad_target"),
         ("POST", "//v1/zs//relay", 400, "relay_bad_target"),
+        ("POST", "/at/home/v1/zs%2Frelay", 400, "relay_bad_target"),
         ("POST", "/at/homes" + RELAY_PATH, 404, "not_found"),
     ],
 )
@@ -91,7 +93,9 @@ async def test_every_refusal_is_readable_and_marked_where_it_must_be(
         assert f'"code":"{code}"'.encode() in body
         assert headers["Access-Control-Allow-Origin"] == "*"
         assert MARKER in headers["Access-Control-Expose-Headers"]
-        marked = RELAY_PATH in path.replace("//", "/") and "homes" not in path and not path.endswith("/x")
+        marked = (
+            RELAY_PATH in unquote(path).replace("//", "/") and "homes" not in path and not path.endswith("/x")
+        )
         assert headers.get(MARKER) == ("1" if marked else None)
         assert ("Retry-After" in headers) is (status == 429)
         assert ("Allow" in headers) is (status == 405)
@@ -174,12 +178,15 @@ async def test_a_crash_behind_the_relay_is_marked_and_says_nothing(
         (b"POST /v1/zs/relay HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 20_000 + b"\r\n\r\n", True),
         (b"POST /v1/zs/relay HTTP/1.1\r\n" + b"X: y\r\n" * 2000 + b"\r\n", True),
         (b"POST /v1/zs/relay HTTP/9.9\r\nHost: a\r\n\r\n", True),
+        (b"POST http://evil/v1/zs/relay HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", True),
+        (b"POST /v1/zs/%72elay HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", True),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nPOST /v1/zs/relay HTTP/1.1\r\nbad\r\n\r\n", True),
         (b"POST /v1/zs/details HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", False),
         (b"GET /v1/zs/relayed HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", False),
         (b"nonsense\r\n\r\n", False),
         (b"\x16\x03\x01\x00\x00", False),
     ],
-    ids=range(11),
+    ids=range(14),
 )
 async def test_malformed_http_is_answered_and_marked_by_its_path(
     data: bytes, marked: bool, caplog: pytest.LogCaptureFixture
@@ -210,6 +217,39 @@ async def test_what_is_malformed_behind_a_whole_request(second: bytes, marked: b
         assert got.startswith(b"HTTP/1.0 400")
         assert (b"X-Zs-Relay-Hop: 1" in got) is marked
         writer.close()
+
+
+async def test_what_is_malformed_while_another_is_answered() -> None:
+    """Its own path counts, and both are answered."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def waits(asked: Asked) -> web.StreamResponse:
+        begun.set()
+        await go_on.wait()
+        return web.Response(text="waited", headers=own_headers(asked.place))
+
+    async with HopRig(routes=(Route("GET", "/waits", waits),)) as rig:
+        reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+        writer.write(b"GET /waits HTTP/1.1\r\nHost: a\r\n\r\n")
+        async with asyncio.timeout(5):
+            await begun.wait()
+            writer.write(b"POST /v1/zs/relay HTTP/1.1\r\nbad\r\n\r\n")
+            await asyncio.sleep(0.05)
+            go_on.set()
+            first, _, second = (await reader.read()).partition(b"waited")
+        assert first.startswith(b"HTTP/1.1 200 ")
+        assert b"X-Zs-Relay-Hop: 1\r\n" not in first
+        assert second.startswith(b"HTTP/1.0 400 ")
+        assert b"X-Zs-Relay-Hop: 1\r\n" in second
+        writer.close()
+
+
+async def test_connect_is_no_method_here_and_marked_on_the_relays_path() -> None:
+    async with HopRig() as rig:
+        for path, marked in ((b"/v1/zs/relay", True), (b"a.example:443", False)):
+            got = await raw(rig.port, b"CONNECT %b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % path)
+            assert got.startswith(b"HTTP/1.1 40")
+            assert (b"X-Zs-Relay-Hop: 1\r\n" in got) is marked
 
 
 async def test_requests_that_come_before_they_are_asked_for() -> None:

@@ -21,6 +21,12 @@ from relaydesk.surfaces.network.asked import place_of
         ("/", "/a", "/"),
         ("", "", "/"),
         ("*", "", "*"),
+        ("/v1/zs/%72elay", "", "/v1/zs/relay"),
+        ("/v1/zs%2Frelay", "", "/v1/zs/relay"),
+        ("/%61/v1%2fzs%2F%2Frelay/", "/a", "/v1/zs/relay"),
+        ("/v1/zs/relay%2Fx", "", "/v1/zs/relay%2Fx"),
+        ("/v1/models/a%2Fb", "", "/v1/models/a%2Fb"),
+        ("/v1/%zs%", "", "/v1/%zs%"),
     ],
 )
 def test_the_path_that_routes_have(path: str, prefix: str, place: str) -> None:

@@ -1,7 +1,7 @@
 """How much a relay does for others: open circuits, requests a minute of one client, bytes a month.
 
-Each refusal is ``relay_busy``: a caller then takes another relay. Of a client its bucket is known, and how many
-circuits it has open, but of neither which target they are for (design §6).
+Each refusal is ``relay_busy``: a caller then takes another relay. Of a client its bucket is known, and how
+many circuits it has open, but of neither which target they are for (design §6).
 """
 
 from __future__ import annotations
