@@ -18,6 +18,7 @@ Kind = Literal[
     "not_admitted",
     "base_url",
     "not_seen",
+    "not_a_directory",
     "identity",
     "busy",
     "full",

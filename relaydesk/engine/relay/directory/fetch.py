@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from relaydesk.core.relay.directory.document import MAX_BYTES
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.directory.source import Source
@@ -17,7 +19,18 @@ from relaydesk.engine.relay.outbound.outbound import Outbound
 from relaydesk.engine.relay.outbound.unreachable import UnreachableError
 
 FETCH_S: Final = 20.0
+_ERROR_BYTES: Final = 16 * 1024
 _ETAG: Final = re.compile(r'(?:W/)?"[!#-~]{0,120}"')
+
+
+class _Why(msgspec.Struct, frozen=True):
+    code: str | None = None
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """A hub's error, in OpenAI's shape."""
+
+    error: _Why = _Why()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +68,29 @@ async def _fetch_url(url: str, etag: str, outbound: Outbound) -> Fetched:
                 "not_seen", "the directory's server sends elsewhere", "pin the URL that it really has"
             )
         if reply.status != 200:
+            require_no_hub(reply.status, await reply.read(_ERROR_BYTES))
             raise Refused("not_seen", f"the directory's server answered {reply.status}")
         if reply.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise Refused("malformed", "the directory came compressed, though that was not asked for")
         data = await reply.read(MAX_BYTES)
         tag = reply.headers.get("ETag", "")
         return Fetched(data, tag if _ETAG.fullmatch(tag) else "")
+
+
+def require_no_hub(status: int, body: bytes) -> None:
+    """Raises `Refused` ``not_a_directory`` where a hub's port for clients answered: it asks for a key."""
+    if status != 401:
+        return
+    try:
+        code = msgspec.json.decode(body, type=_Said).error.code
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return
+    if code == "invalid_api_key":
+        raise Refused(
+            "not_a_directory",
+            "that is a hub's port for clients, not a network listener's",
+            "give the port of the keeper's RELAY_NETWORK_LISTEN, usually 8384, or its RELAY_PUBLIC_URL",
+        )
 
 
 def read_file(path: Path) -> bytes:

@@ -19,6 +19,7 @@ from relaydesk.core.relay.directory.source import Source
 from relaydesk.core.relay.door import NO_DIRECTORY, NO_PUBLIC_URL
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.engine.alerts import AlertBoard
+from relaydesk.engine.relay.directory.fetch import require_no_hub
 from relaydesk.engine.relay.directory.sources import Sources
 from relaydesk.engine.relay.identity import Identity
 from relaydesk.engine.relay.outbound.outbound import Outbound
@@ -108,7 +109,8 @@ class Publisher:
             return safe_text(NO_DIRECTORY)
         if any(self._lists_us(each.key) for each in self._sources.sources):
             return safe_text("")
-        problems = [each.problem for each in self._places.values() if each.problem]
+        problems = [each.problem for each in self._sources.views() if each.problem]
+        problems += [each.problem for each in self._places.values() if each.problem]
         return problems[0] if problems else safe_text("no pinned directory lists this node yet")
 
     async def run(self) -> None:
@@ -192,6 +194,10 @@ class Publisher:
             place.failures = 0
             self._said(source, place, "")
             return False
+        if self._sources.unusable(source):
+            # What is amiss there has an alert of its own, and nobody who could take a record.
+            self._said(source, place, "")
+            return False
         return self._clock.mono() >= place.due
 
     async def _hand_in(self, source: Source, place: _Place, record: NodeRecord) -> None:
@@ -225,6 +231,7 @@ class Publisher:
             if reply.status == 200:
                 return
             body = await reply.read(_ANSWER_BYTES)
+        require_no_hub(reply.status, body)
         try:
             why = safe_text(msgspec.json.decode(body, type=_Answer).error.message, 300)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -233,13 +240,13 @@ class Publisher:
 
     def _said(self, source: Source, place: _Place, problem: str) -> None:
         place.problem = (
-            safe_text(f"directory {source.key[:8]}…: {problem}", 512) if problem else safe_text("")
+            safe_text(f"the directory at {source.place}: {problem}", 512) if problem else safe_text("")
         )
         subject = str(safe_text(str(source)))
         if problem:
             self._alerts.raise_alert(
                 "record_refused",
-                f"directory {source.key[:8]}… does not list this node: {problem}",
+                f"the directory at {source.place} does not list this node: {problem}",
                 "it is tried again by itself",
                 subject=subject,
             )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from relaydesk.core.errors import FaultError
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.directory.document import Document, Floor, check_forward, floor_of, open_document
-from relaydesk.core.relay.directory.refusal import Refused
+from relaydesk.core.relay.directory.refusal import Kind, Refused
 from relaydesk.core.relay.directory.source import Source
 from relaydesk.core.text import SafeText, safe_text
 from relaydesk.core.view.network import DirectoryView
@@ -31,7 +31,18 @@ LEAST_S: Final = 10.0
 FIRST_BACK_OFF_S: Final = 10.0
 LONGEST_BACK_OFF_S: Final = 640.0
 
-_ALERTS: Final = ("directory_unreachable", "directory_refused", "directory_conflict", "directory_stale")
+_ALERTS: Final = ("directory_unreachable", "directory_refused", "directory_conflict")
+# Of a directory that goes back or contradicts itself: it is there, and its keeper may still take records.
+_BEHIND: Final[frozenset[Kind]] = frozenset({"rollback", "conflict", "expired", "future"})
+_NEXT: Final[dict[Kind, str]] = {
+    "not_seen": "check the place in RELAY_DIRECTORIES, and that its keeper runs; it is tried again by itself",
+    "wrong_key": "pin the address that its keeper gives: `relaydesk directory init` printed it",
+    "malformed": "check the place in RELAY_DIRECTORIES: something else answers there",
+    "not_a_directory": "check the place in RELAY_DIRECTORIES: something else answers there",
+    "expired": "its keeper must sign it anew: `relaydesk directory sign`, or a node that keeps it",
+    "future": "check the clocks of both machines",
+}
+_ASK: Final = "ask its keeper"
 
 
 @dataclass(slots=True)
@@ -43,6 +54,7 @@ class _State:
     read: bytes = b""  # SHA-256 of what was read last and found good
     checked_at_ms: int = 0
     failures: int = 0
+    kind: Kind | None = None
     problem: SafeText = SafeText("")  # noqa: RUF009 - immutable
 
 
@@ -125,21 +137,32 @@ class Sources:
         if source in self._wake:
             self._wake[source].set()
 
+    def unusable(self, source: Source) -> bool:
+        """Whether a place showed no directory of the pinned key when it was looked at last."""
+        return any(
+            each.kind is not None and each.kind not in _BEHIND
+            for each in self._states
+            if each.source == source
+        )
+
     async def refresh(self, source: Source) -> bool:
         """Look at one place now; whether all is well with it. Never raises for what the place does."""
         state = next(each for each in self._states if each.source == source)
         try:
             await self._look(state)
         except Refused as error:
-            self._failed(state, error.kind, error.sentence)
+            await self._drop_expired(state)
+            self._failed(state, error.kind, error.fault.message, error.fault.hint)
         except FaultError as error:  # the disk: what was read is not taken
-            self._failed(state, "not_seen", error.fault.sentence)
+            await self._drop_expired(state)
+            self._failed(state, "not_seen", error.fault.message, error.fault.hint)
         else:
-            state.failures = 0
+            if state.failures:
+                _log.info("the directory at %s is read again", state.source.place)
+            state.failures, state.kind = 0, None
             state.problem = SafeText("")
             for code in _ALERTS:
                 self._alerts.clear(code, subject=self._subject(state))
-        await self._drop_expired(state)
         self._on_change()
         return state.failures == 0
 
@@ -204,32 +227,34 @@ class Sources:
         if held is not None and held.expires_at <= self._now_s():
             del self._documents[key]
             await self._publish()
-        if self.document(key) is None:
-            self._alerts.raise_alert(
-                "directory_stale",
-                f"directory {key[:8]}… has no document that is valid now: whom only it admits is not used",
-                state.problem or "it is looked for again by itself",
-                severity="error",
-                subject=self._subject(state),
-            )
 
-    def _failed(self, state: _State, kind: str, sentence: str) -> None:
+    def _failed(self, state: _State, kind: Kind, message: str, hint: str) -> None:
+        place = state.source.place
+        step = hint or _NEXT.get(kind, _ASK)
+        problem = safe_text(f"{message}: {step}", 512)
+        if problem != state.problem:
+            _log.warning("the directory at %s: %s", safe_text(place, 200), problem)
         state.failures += 1
+        state.kind = kind
         state.checked_at_ms = self._clock.wall_ms()
-        state.problem = safe_text(sentence, 512)
+        state.problem = problem
         code = "directory_refused"
         if kind in ("rollback", "conflict"):
             code = "directory_conflict"
         elif kind == "not_seen":
             code = "directory_unreachable"
         for other in _ALERTS:
-            if other not in (code, "directory_stale"):
+            if other != code:
                 self._alerts.clear(other, subject=self._subject(state))
+        held = self.document(state.source.key) is not None
+        meanwhile = (
+            "what was read before is used until it expires" if held else "whom only it admits is not used"
+        )
         self._alerts.raise_alert(
             code,
-            f"directory {state.source.key[:8]}…: {sentence}",
-            "what was known of it before is used until it expires",
-            severity="warning" if code == "directory_unreachable" else "error",
+            f"the directory at {place}: {message}; {meanwhile}",
+            step,
+            severity="warning" if held and code == "directory_unreachable" else "error",
             subject=self._subject(state),
         )
 

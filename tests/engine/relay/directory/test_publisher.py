@@ -132,6 +132,20 @@ async def test_changes_are_published_with_higher_versions(tmp_path: Path, own: O
         assert versions == sorted(set(versions))
 
 
+async def test_nothing_is_handed_in_where_no_directory_of_ours_is(tmp_path: Path, own: Own) -> None:
+    """Another's keeper would answer that it does not admit us, which is not what is amiss."""
+    async with keeping(tmp_path / "d") as (keeper, _), serving(keeper) as right:
+        await keeper.sign()
+        wrong = Source(ANN.address, right.place)
+        async with side(tmp_path, wrong) as here:
+            publisher = own.publisher(here)
+            await here.sources.refresh(wrong)
+            await publisher.publish()
+            ((code, message),) = here.standing_alerts().items()
+            assert code == "directory_refused" and "another key" in message
+            assert "another key" in publisher.unpublished()
+
+
 async def test_what_stands_in_the_way_is_said(tmp_path: Path, own: Own) -> None:
     async with keeping(tmp_path / "d") as (keeper, shelf), serving(keeper) as source:
         admit(shelf, own)

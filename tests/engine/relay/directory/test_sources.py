@@ -44,7 +44,6 @@ async def refreshed(here: Side, server: LabNode, answer: Canned) -> bool:
 
 async def test_a_good_directory_is_taken_and_asked_for_by_its_tag(tmp_path: Path, server: LabNode) -> None:
     async with side(tmp_path, at(server)) as here:
-        assert "directory_stale" not in here.standing_alerts()
         assert await refreshed(here, server, good())
         assert len(here.book.nodes()) == 2
         (view,) = here.sources.views()
@@ -86,15 +85,58 @@ async def test_bad_answers_take_nothing_away(tmp_path: Path, server: LabNode, na
     async with side(tmp_path, at(server)) as here:
         assert not await refreshed(here, server, answer)
         assert here.book.nodes() == ()
-        assert "directory_stale" in here.standing_alerts()
+        # One alert for one cause: where it is, what is amiss, what follows.
+        ((_, message),) = here.standing_alerts().items()
+        assert server.base_url in message and words in message and "only it admits is not used" in message
         assert words in here.sources.views()[0].problem
         assert await refreshed(here, server, good())
         assert here.standing_alerts() == {}
     async with side(tmp_path, at(server)) as here:
         assert not await refreshed(here, server, answer)
         assert len(here.book.nodes()) == 2
-        (alert,) = here.standing_alerts()
+        ((alert, message),) = here.standing_alerts().items()
+        assert "used until it expires" in message
         assert alert in ("directory_refused", "directory_unreachable")
+
+
+HUB = (
+    b'{"error":{"message":"no API key was given: send it","type":"x","param":null,"code":"invalid_api_key"}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Canned(401, HUB), "RELAY_NETWORK_LISTEN"),
+        (Canned(401, b"<html>"), "that its keeper runs"),
+        (CLOSE, "that its keeper runs"),
+        (good(document(OTHER)), "pin the address that its keeper gives"),
+        (good(b"<html>"), "something else answers there"),
+        (good(document(signer=OTHER)), "ask its keeper"),
+    ],
+)
+async def test_the_next_step_fits_the_cause(
+    tmp_path: Path, server: LabNode, answer: Canned, words: str
+) -> None:
+    async with side(tmp_path, at(server)) as here:
+        assert not await refreshed(here, server, answer)
+        (alert,) = here.alerts.view().alerts
+        assert words in alert.hint and alert.hint in here.sources.views()[0].problem
+        assert here.sources.unusable(at(server))
+        assert ("hub's port" in alert.message) == (answer.body == HUB)
+        assert await refreshed(here, server, good())
+        assert not here.sources.unusable(at(server))
+
+
+async def test_a_cause_is_logged_once(
+    tmp_path: Path, server: LabNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with side(tmp_path, at(server)) as here:
+        for answer in (Canned(500, b"x"), Canned(500, b"x"), Canned(503, b"x")):
+            assert not await refreshed(here, server, answer)
+        assert await refreshed(here, server, good())
+    said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(said) == 2 and all(server.base_url in each for each in said)
 
 
 async def test_a_slow_one_is_given_up(
@@ -157,7 +199,8 @@ async def test_what_the_disk_has_is_used_until_it_expires(tmp_path: Path, server
         clock.advance(3600)
         assert not await here.sources.refresh(at(server))
         assert here.book.nodes() == here.book.entries() == ()
-        assert set(here.standing_alerts()) == {"directory_unreachable", "directory_stale"}
+        ((code, message),) = here.standing_alerts().items()
+        assert code == "directory_unreachable" and "only it admits is not used" in message
     async with side(tmp_path, at(server), clock=clock) as here:
         assert here.book.entries() == ()
 
