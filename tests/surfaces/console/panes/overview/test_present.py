@@ -9,11 +9,13 @@ import pytest
 
 from relaydesk.core.text import safe_text
 from relaydesk.core.view.node_view import NodeView, Update, loading_view
-from relaydesk.core.view.sections import HealthView, JobsView, MemoryView, ModelsView, Section
+from relaydesk.core.view.sections import AlertsView, HealthView, JobsView, MemoryView, ModelsView, Section
 from relaydesk.surfaces.console.panes.overview import present
 from relaydesk.surfaces.console.widgets.spans import line_width
 from tests.surfaces.console.panes.scenes import EMPTY, PULL, busy, hostile, texts
 from tests.surfaces.console.stage import NOW_MS, sample
+
+QUIET = {"alerts": AlertsView()}
 
 
 def view_of(values: dict[str, Any]) -> NodeView:
@@ -68,6 +70,25 @@ def test_alerts_come_with_their_next_step() -> None:
     ]
 
 
+def test_a_node_that_only_relays_shows_its_network_and_its_alerts() -> None:
+    values = busy() | {"models": EMPTY["models"], "jobs": JobsView()}
+    for width, height in ((78, 21), (58, 13), (118, 33)):
+        assert present.empty(view_of(values)) is None
+        lines = _picture(values, width, height)[:height]
+        assert any(text.startswith("Network   ● published") for text in lines)
+        assert any("No model is registered yet." in text for text in lines)
+        assert "Alerts" in lines
+        assert any(text.startswith("  Next: ") for text in lines)
+    # An alert alone is reason enough for the picture, and so is a network.
+    for name in ("alerts", "network"):
+        assert present.empty(view_of(sample() | EMPTY | QUIET | {name: values[name]})) is None
+
+
+def test_a_first_model_on_its_way_is_said_once() -> None:
+    lines = _picture(busy() | {"models": EMPTY["models"], "jobs": JobsView((PULL,))}, 78, 21)
+    assert sum("40 %" in text for text in lines) == 1
+
+
 def test_memory_adds_up() -> None:
     values = sample()
     values["models"] = msgspec.structs.replace(values["models"], memory=MemoryView("ram", 1000, 300))
@@ -113,11 +134,11 @@ def test_a_busy_loop_is_marked_by_a_symbol_too() -> None:
 
 
 def test_the_first_step_where_there_is_no_model() -> None:
-    notice = present.empty(view_of(sample() | EMPTY))
+    notice = present.empty(view_of(sample() | EMPTY | QUIET))
     assert notice is not None
     assert notice.sentence == "No model is registered yet."
     assert notice.action.startswith("a pulls smollm2")
-    under_way = present.empty(view_of(sample() | EMPTY | {"jobs": JobsView((PULL,))}))
+    under_way = present.empty(view_of(sample() | EMPTY | QUIET | {"jobs": JobsView((PULL,))}))
     assert under_way is not None
     assert "pull smollm2: downloading, 40 %, 12.0 MiB/s." in under_way.sentence
     assert present.empty(view_of(sample())) is None
