@@ -72,6 +72,7 @@ _OPERATORS: Final = (
 _DIRECTORY: Final = (
     Verb("init", f"{_CLI}.directory.keep:init", "Begin a directory of one's own."),
     Verb("admit", f"{_CLI}.directory.keep:admit", "Admit an operator to it, or evict one."),
+    Verb("list", f"{_CLI}.directory.listing:listing", "Whom it admits, and their nodes."),
     Verb("sign", f"{_CLI}.directory.keep:sign", "Sign it now."),
     Verb("serve", f"{_CLI}.directory.serve:serve", "Keep and serve it without a node."),
 )
@@ -118,7 +119,7 @@ VERBS: Final = (
     Verb(
         "directory",
         f"{_CLI}.directory.group:directory",
-        "Keep a directory of the relay network: init, admit, sign, serve.",
+        "Keep a directory of the relay network: init, admit, list, sign, serve.",
         _DIRECTORY,
     ),
     Verb(
