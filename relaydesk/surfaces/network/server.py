@@ -35,6 +35,9 @@ _log: Final = logging.getLogger(__name__)
 
 # Longer than what proxies commonly keep a connection open for; a head has to be whole by then as well.
 KEEP_S: Final = 75.0
+# How long the answer may take of a client that has closed its sending side. It may be shut down for sending, or
+# gone: TCP says the same of both, and one that is gone must not keep a circuit or a slot for long.
+HALF_CLOSED_S: Final = 2.0
 # How long what is left of a refused body is read, so that the client sees the refusal.
 _LINGER_S: Final = 2.0
 
@@ -116,13 +119,15 @@ class NetworkServer(web.Server):
     ) -> Asked:
         assert isinstance(protocol, _Connection)
         headers = protocol.headers_of(message)
-        return Asked(message, headers, payload, protocol, writer, task, self._loop, self.prefix)
+        asked = Asked(message, headers, payload, protocol, writer, task, self._loop, self.prefix)
+        protocol.begin(asked)
+        return asked
 
 
 class _Connection(web.RequestHandler):
     """One client's connection."""
 
-    __slots__ = ("_begun", "_client", "_given", "_path", "_place", "_server")
+    __slots__ = ("_asked", "_begun", "_client", "_given", "_path", "_place", "_server")
 
     def __init__(self, server: NetworkServer, **options: Any) -> None:
         super().__init__(server, **options)
@@ -135,6 +140,7 @@ class _Connection(web.RequestHandler):
         self._begun = b""
         self._path = ""
         self._place = ""
+        self._asked: Asked | None = None
         self._client = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -149,10 +155,25 @@ class _Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        self._asked = None
         if self._client:
             self._server.held.drop(self._client)
             self._client = ""
         self._server.left()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's may say to stay open
+        """Stay open for a while where a request came whole and nothing of its answer went out yet."""
+        if self.ssl_context is not None or not self._awaits_answer():
+            return False  # TLS has no half that stays open
+        self._loop.call_later(HALF_CLOSED_S, self.force_close)
+        # Nothing more will come: closed after the last answer, instead of waiting for another request.
+        self.close()
+        return True
+
+    def _awaits_answer(self) -> bool:
+        if self._messages:
+            return len(self._messages) == 1 and self._messages[0][1].is_eof()
+        return self._asked is not None and self._asked.content.is_eof() and not self._asked.begun
 
     def data_received(self, data: bytes) -> None:
         waiting = len(self._messages)
@@ -179,6 +200,10 @@ class _Connection(web.RequestHandler):
         found = place_in(self._begun or data, self._server.prefix, begins=bool(self._begun))
         return found or place_in(f"? {self._path}".encode("latin-1", "replace"), self._server.prefix)
 
+    def begin(self, asked: Asked) -> None:
+        """It is answered from now on; aiohttp knows that only some turns of the loop later."""
+        self._asked = asked
+
     def headers_of(self, message: RawRequestMessage) -> Headers:
         """The headers of the request whose turn it is."""
         return self._given.popleft() if message.headers is NOTHING else message.headers
@@ -188,6 +213,7 @@ class _Connection(web.RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """Send it, and keep nothing of it or of the request while the connection rests."""
         done = await super().finish_response(request, resp, start_time)
+        self._asked = None
         self._begun = b""
         if isinstance(request, Asked):
             request.forget()

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from relaydesk.core.relay.catalogue import WireError
 from relaydesk.core.relay.hop import RELAY_PATH
+from relaydesk.surfaces.network import server as server_module
 from relaydesk.surfaces.network.app import make_network_app
 from relaydesk.surfaces.network.asked import Asked
 from relaydesk.surfaces.network.body import Body
@@ -268,6 +269,43 @@ async def test_requests_that_come_before_they_are_asked_for() -> None:
             assert [each.body for each in rig.targets[0].got] == [b"1", b"1", b"22"]
             assert [each.headers.get("accept") for each in rig.targets[0].got] == [None, None, "a/b"]
             rig.targets[0].got.clear()
+            writer.close()
+
+
+@pytest.mark.parametrize("body", [b"", b"x" * 200_000])
+async def test_who_only_stops_sending_is_answered(body: bytes) -> None:
+    async with HopRig(Target()) as rig:
+        for pause_s in (0.0, 0.1):
+            reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+            writer.write(request_bytes(rig.targets[0].ref, body))
+            await asyncio.sleep(pause_s)
+            writer.write_eof()
+            async with asyncio.timeout(1.5):
+                got = await reader.read()
+            assert got.startswith(b"HTTP/1.1 200 ")
+            assert got.endswith(b"fine")
+            writer.close()
+
+
+async def test_who_stops_sending_in_the_middle_or_is_gone_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "HALF_CLOSED_S", 0.2)
+
+    async def silent(reader: asyncio.StreamReader, *_: object) -> None:
+        await reader.read()
+
+    async with HopRig(Target(silent)) as rig:
+        for data in (request_bytes(rig.targets[0].ref, b"12")[:-1], request_bytes(rig.targets[0].ref, b"12")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+            writer.write(data)
+            async with asyncio.timeout(1.5):
+                while not rig.circuits.open:
+                    await asyncio.sleep(0.005)
+                writer.write_eof()
+                assert await reader.read() == b""
+                while rig.circuits.open or rig.server.connections:
+                    await asyncio.sleep(0.005)
             writer.close()
 
 
