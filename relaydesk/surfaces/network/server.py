@@ -35,8 +35,8 @@ _log: Final = logging.getLogger(__name__)
 
 # Longer than what proxies commonly keep a connection open for; a head has to be whole by then as well.
 KEEP_S: Final = 75.0
-# How long the answer may take of a client that has closed its sending side. It may be shut down for sending, or
-# gone: TCP says the same of both, and one that is gone must not keep a circuit or a slot for long.
+# How long the answer may take to a client that has closed its sending side. It may wait for it, or be gone:
+# TCP says the same of both, and one that is gone must not keep a circuit or a slot for long.
 HALF_CLOSED_S: Final = 2.0
 # How long what is left of a refused body is read, so that the client sees the refusal.
 _LINGER_S: Final = 2.0
