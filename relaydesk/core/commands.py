@@ -243,9 +243,12 @@ class IssueCredit(Command, frozen=True):
 
 
 class RedeemCredit(Command, frozen=True):
-    """Keep a voucher's code: it goes to its target with the next reserve, or by itself a little later."""
+    """Hand in a voucher's code: its target is asked at once, or takes it with the next reserve, or soon after.
 
-    help: ClassVar[str] = "hand in a voucher: its target credits it within minutes"
+    The outcome's ``state`` is ``redeemed`` or ``waiting``; one that its target refuses is a fault.
+    """
+
+    help: ClassVar[str] = "hand in a voucher: its target is asked to credit it at once, else within minutes"
     code: str
 
 

@@ -20,6 +20,7 @@ from relaydesk.store.db import Database
 T = TypeVar("T")
 VoucherState = Literal["waiting", "redeemed", "refused"]
 
+_VOUCHERS: Final = "SELECT voucher, operator, node, state, amount, reason, ended_ms FROM paid_vouchers"
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(PaidTicket)
 
@@ -34,6 +35,17 @@ class PaidAccount(msgspec.Struct, frozen=True):
     told_ms: int = 0
     open: int = 0
     waiting: int = 0
+
+
+class PaidVoucher(msgspec.Struct, frozen=True):
+    """A voucher that was handed in, by the hash of its code. ``reason``: why its target refused it."""
+
+    voucher: str
+    ref: NodeRef
+    state: VoucherState
+    amount: int = 0
+    reason: str = ""
+    ended_ms: int = 0
 
 
 class PaidBook:
@@ -116,24 +128,43 @@ class PaidBook:
         self._conn.execute(
             "INSERT INTO paid_vouchers (voucher, operator, node, state, amount, added_ms)"
             " VALUES (?, ?, ?, 'waiting', 0, ?)"
-            " ON CONFLICT (voucher) DO UPDATE SET state = 'waiting' WHERE state = 'refused'",
+            " ON CONFLICT (voucher) DO UPDATE SET state = 'waiting', reason = '', ended_ms = 0"
+            " WHERE state = 'refused'",
             (voucher, *_key(ref), now_ms),
         )
 
-    def waiting_voucher(self, ref: NodeRef) -> str | None:
-        """The oldest voucher that a target has not taken yet."""
+    def waiting_vouchers(self, ref: NodeRef) -> tuple[str, ...]:
+        """The vouchers that a target has not answered yet, oldest first."""
         found = self._conn.execute(
             "SELECT voucher FROM paid_vouchers WHERE operator = ? AND node = ? AND state = 'waiting'"
-            " ORDER BY added_ms, voucher LIMIT 1",
+            " ORDER BY added_ms, voucher",
             _key(ref),
-        ).fetchone()
-        return None if found is None else str(found[0])
-
-    def end_voucher(self, voucher: str, state: VoucherState, amount: int) -> None:
-        """What a target said of a voucher."""
-        self._conn.execute(
-            "UPDATE paid_vouchers SET state = ?, amount = ? WHERE voucher = ?", (state, amount, voucher)
         )
+        return tuple(voucher for (voucher,) in found)
+
+    def voucher(self, voucher: str) -> PaidVoucher | None:
+        """What became of a voucher; None where it was never handed in."""
+        found = self._conn.execute(f"{_VOUCHERS} WHERE voucher = ?", (voucher,)).fetchone()
+        return None if found is None else _voucher(found)
+
+    def refused_vouchers(self, after_ms: int, limit: int) -> tuple[PaidVoucher, ...]:
+        """What was refused since a time, newest first."""
+        found = self._conn.execute(
+            f"{_VOUCHERS} WHERE state = 'refused' AND ended_ms > ? ORDER BY ended_ms DESC, voucher LIMIT ?",
+            (after_ms, limit),
+        )
+        return tuple(_voucher(each) for each in found)
+
+    def end_voucher(
+        self, voucher: str, state: VoucherState, now_ms: int, *, amount: int = 0, reason: str = ""
+    ) -> bool:
+        """What a target said of a voucher that waited; whether it did wait."""
+        done = self._conn.execute(
+            "UPDATE paid_vouchers SET state = ?, amount = ?, reason = ?, ended_ms = ?"
+            " WHERE voucher = ? AND state = 'waiting'",
+            (state, amount, reason, now_ms, voucher),
+        )
+        return done.rowcount > 0
 
 
 class PaidRepo:
@@ -149,6 +180,11 @@ class PaidRepo:
     async def read(self, work: Callable[[PaidBook], T]) -> T:
         """Do ``work`` on a single state of the book."""
         return await self._database.read(lambda conn: work(PaidBook(conn)))
+
+
+def _voucher(row: tuple[str, str, str, VoucherState, int, str, int]) -> PaidVoucher:
+    voucher, operator, node, *rest = row
+    return PaidVoucher(voucher, NodeRef(int(operator), int(node)), *rest)
 
 
 def _key(ref: NodeRef) -> tuple[str, str]:

@@ -65,6 +65,7 @@ class ExchangeRig:
         self.clock = LateClock()
         self.directory = ListedNodes()
         self.bus = Bus()
+        self.alerts = AlertBoard(self.clock, self.bus)
         self.paid: list[Paid] = []
         self.slept: list[float] = []
         self.outbound = Outbound(SystemClock(), allow_private=lambda: True, tls=ssl.create_default_context)
@@ -76,7 +77,7 @@ class ExchangeRig:
             SystemRng(),
             Stalls(),
             self.bus,
-            AlertBoard(self.clock, self.bus),
+            self.alerts,
             lambda: 120.0,
             sleep=self._sleep,
         )
@@ -101,7 +102,7 @@ class ExchangeRig:
         await self.database.open()
         secrets = FileSecrets(self.folder)
         secrets.prepare()
-        self.purse = Purse(self.database, secrets, self.clock, SystemRng(), self.bus)
+        self.purse = Purse(self.database, secrets, self.clock, SystemRng(), self.bus, self.alerts)
         await self.purse.start()
         self.exchange = Exchange(
             self.asker,

@@ -29,6 +29,13 @@ REFUSALS: Final[dict[str, str]] = {
 }
 
 
+def voucher_refusal(code: str) -> str:
+    """Why a target refused a voucher, as part of a sentence; ``code`` is its word, and may be any."""
+    if code == "code_lost":
+        return "its code is not among this node's secrets any more"
+    return REFUSALS.get(code, "it gave no reason that is known here")
+
+
 class LedgerRefusal(Exception):
     """The ledger's no. ``code`` is one of `REFUSALS`; nothing was changed."""
 

@@ -73,8 +73,19 @@ class CreditView(msgspec.Struct, frozen=True):
     told_at_ms: int = 0
 
 
+class RefusedVoucherView(msgspec.Struct, frozen=True):
+    """A voucher that we handed in and that its target refused; ``id`` is the beginning of its hash."""
+
+    id: str
+    operator: int
+    node: int
+    why: SafeText
+    at_ms: int
+
+
 class LedgerView(msgspec.Struct, frozen=True):
-    """The books of this node: as a target (accounts, tickets, earnings) and as a payer (credit).
+    """The books of this node: as a target (accounts, tickets, earnings) and as a payer (credit,
+    and what was refused of vouchers we handed in).
 
     Sums are of everything, lists of the newest. ``issued`` is what vouchers brought in:
     ``issued == balance + held + earned + fees``.
@@ -91,3 +102,4 @@ class LedgerView(msgspec.Struct, frozen=True):
     earnings: tuple[EarningView, ...] = ()
     vouchers: tuple[VoucherView, ...] = ()
     credit: tuple[CreditView, ...] = ()
+    refused: tuple[RefusedVoucherView, ...] = ()

@@ -10,7 +10,6 @@ from relaydesk.core.codec import to_builtins
 from relaydesk.core.commands import (
     IssueCredit,
     Outcome,
-    RedeemCredit,
     ResolveDispute,
     ShowLedger,
     ShowStatement,
@@ -28,7 +27,7 @@ PAGE: Final = ROWS
 
 
 class LedgerCommands:
-    """Handlers for every command that is about credit, ours or others'."""
+    """Handlers for what is answered out of our own books; `AccountCommands` has what targets are asked."""
 
     def __init__(self, ledger: Ledger, purse: Purse) -> None:
         self._ledger = ledger
@@ -38,13 +37,14 @@ class LedgerCommands:
         """Offer all handlers."""
         dispatcher.on(ShowLedger, self.show)
         dispatcher.on(IssueCredit, self.issue)
-        dispatcher.on(RedeemCredit, self.redeem)
         dispatcher.on(ShowStatement, self.statement)
         dispatcher.on(ResolveDispute, self.resolve)
 
     def view(self) -> LedgerView:
         """The section ``ledger``: the target's books and the payer's."""
-        return msgspec.structs.replace(self._ledger.view(), credit=self._purse.view())
+        return msgspec.structs.replace(
+            self._ledger.view(), credit=self._purse.view(), refused=self._purse.refused()
+        )
 
     async def show(self, _command: ShowLedger) -> Outcome:
         await self._ledger.refresh()
@@ -53,12 +53,6 @@ class LedgerCommands:
     async def issue(self, command: IssueCredit) -> Outcome:
         code = await self._ledger.issue(command.amount, command.expires_ms, command.note)
         value = {"code": code, "amount": command.amount, "expires_ms": command.expires_ms}
-        return Outcome(ok=True, value=value)
-
-    async def redeem(self, command: RedeemCredit) -> Outcome:
-        code = await self._purse.add_voucher(command.code)
-        key = await self._purse.key(code.ref.operator)
-        value = {"operator": code.ref.operator, "node": code.ref.node, "payer": key.address}
         return Outcome(ok=True, value=value)
 
     async def statement(self, command: ShowStatement) -> Outcome:

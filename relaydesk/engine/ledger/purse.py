@@ -19,19 +19,27 @@ from relaydesk.core.ledger.extensions import MOST_SETTLEMENTS, LedgerNote
 from relaydesk.core.ledger.keys import KeySigner
 from relaydesk.core.ledger.paid import PaidTicket
 from relaydesk.core.ledger.records import OpenRecord, Values, fields_of, signature
-from relaydesk.core.ledger.refusal import LedgerRefusal
+from relaydesk.core.ledger.refusal import LedgerRefusal, voucher_refusal
 from relaydesk.core.ledger.statement import Statement
 from relaydesk.core.ledger.voucher import VoucherCode, parse_code
 from relaydesk.core.ports import Clock, Rng
 from relaydesk.core.relay.ref import NodeRef
-from relaydesk.core.view.ledger import CreditView
+from relaydesk.core.text import safe_text
+from relaydesk.core.view.ledger import CreditView, RefusedVoucherView
+from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.bus import Bus
+from relaydesk.engine.ledger.refused_alarm import RefusedAlarm
 from relaydesk.store.db import Database
-from relaydesk.store.paid import PaidAccount, PaidBook, PaidRepo
+from relaydesk.store.paid import PaidAccount, PaidBook, PaidRepo, PaidVoucher, VoucherState
 from relaydesk.store.secrets import Secrets
 
 # No deadline of a target is further away: what was not said until then is not said any more.
 LATE_MS: Final = 86_400_000
+
+
+# How long a refused voucher is shown.
+REFUSED_SHOWN_MS: Final = 30 * 86_400_000
+_MOST_REFUSED: Final = 50
 
 
 class Extras(msgspec.Struct, frozen=True):
@@ -50,15 +58,19 @@ class Extras(msgspec.Struct, frozen=True):
 class Purse:
     """Make it inside the loop; the database must be open, the secrets prepared."""
 
-    def __init__(self, database: Database, secrets: Secrets, clock: Clock, rng: Rng, bus: Bus) -> None:
+    def __init__(
+        self, database: Database, secrets: Secrets, clock: Clock, rng: Rng, bus: Bus, alerts: AlertBoard
+    ) -> None:
         self._repo = PaidRepo(database)
         self._secrets = secrets
         self._clock = clock
         self._rng = rng
         self._bus = bus
+        self._alarm = RefusedAlarm(alerts, clock)
         self._keys: dict[int, KeySigner] = {}
         self._making = asyncio.Lock()
         self._view: tuple[CreditView, ...] = ()
+        self._refused: tuple[RefusedVoucherView, ...] = ()
 
     async def start(self) -> None:
         """Read how the accounts stand and give up what is too old. Raises `EnvError` ``storage_failed``."""
@@ -69,6 +81,7 @@ class Purse:
         """What is too old to be said is not said any more. Raises `EnvError` ``storage_failed``."""
         before = self._clock.wall_ms() - LATE_MS
         await self._repo.run(lambda book: book.give_up(before))
+        self._alarm.forget_old()
 
     async def key(self, operator: int) -> KeySigner:
         """The payer key for an operator, made where there is none: it signs reserves and opens.
@@ -155,35 +168,59 @@ class Purse:
 
     # With a reserve
 
-    async def extras(self, ref: NodeRef) -> Extras:
-        """What the next reserve to a target is to carry. It is repeated until `told` has the answer."""
-        items, voucher = await self._repo.read(
-            lambda book: (book.waiting(ref, MOST_SETTLEMENTS), book.waiting_voucher(ref))
-        )
-        code = None
-        if voucher is not None:
-            code = await asyncio.to_thread(self._secrets.get, _voucher_name(voucher))
-        return Extras(code or "", tuple(item for each in items if (item := each.item) is not None))
+    async def extras(self, ref: NodeRef, first: str = "") -> Extras:
+        """What the next reserve to a target is to carry. It is repeated until `told` has the answer.
 
-    async def told(self, ref: NodeRef, note: LedgerNote, sent: Extras) -> None:
-        """The target's ``relaydesk_ledger``, in answer to what was ``sent``."""
+        Of vouchers it is the oldest one that waits, or the one whose id is ``first``.
+        """
+        items, vouchers = await self._repo.read(
+            lambda book: (book.waiting(ref, MOST_SETTLEMENTS), book.waiting_vouchers(ref))
+        )
+        code = await self._code(ref, sorted(vouchers, key=lambda voucher: voucher != first))
+        return Extras(code, tuple(item for each in items if (item := each.item) is not None))
+
+    async def _code(self, ref: NodeRef, vouchers: list[str]) -> str:
+        """The first code that is there; one that is lost holds up none behind it."""
+        for voucher in vouchers:
+            code = await asyncio.to_thread(self._secrets.get, _voucher_name(voucher))
+            if code is not None:
+                return code
+            await self._lost(ref, voucher)
+        return ""
+
+    async def _lost(self, ref: NodeRef, voucher: str) -> None:
+        now = self._clock.wall_ms()
+        if await self._repo.run(lambda book: book.end_voucher(voucher, "refused", now, reason="code_lost")):
+            self._alarm.refused(ref, voucher, "code_lost")
+            await self._refresh()
+
+    async def told(self, ref: NodeRef, note: LedgerNote, sent: Extras, quiet: str = "") -> None:
+        """The target's ``relaydesk_ledger``, in answer to what was ``sent``.
+
+        A voucher that was refused raises the alert ``voucher_refused``, but for the one whose id is
+        ``quiet``: somebody waits for the answer.
+        """
         key = await self.key(ref.operator)
         now = self._clock.wall_ms()
         done = (
             parse_code(sent.voucher).id if sent.voucher and (note.refused or note.voucher is not None) else ""
         )
 
-        def work(book: PaidBook) -> None:
+        def work(book: PaidBook) -> bool:
             book.tell(PaidAccount(ref, key.address, note.balance, note.held, now))
             for said in note.settled[:MOST_SETTLEMENTS]:
                 ticket = book.ticket(said.tx_id)
                 # Only of its own tickets can a target tell.
                 if ticket is not None and (ticket.open.operator, ticket.open.node) == ref:
                     book.keep(rules.answered(ticket, said))
-            if done:
-                book.end_voucher(done, "refused" if note.refused else "redeemed", note.voucher or 0)
+            state: VoucherState = "refused" if note.refused else "redeemed"
+            return bool(done) and book.end_voucher(
+                done, state, now, amount=note.voucher or 0, reason=note.refused
+            )
 
-        await self._repo.run(work)
+        ended = await self._repo.run(work)
+        if ended and note.refused and done != quiet:
+            self._alarm.refused(ref, done, note.refused)
         if done:
             await asyncio.to_thread(self._secrets.remove, _voucher_name(done))
         await self._refresh()
@@ -199,16 +236,14 @@ class Purse:
     # Vouchers, accounts, statements
 
     async def add_voucher(self, code: str) -> VoucherCode:
-        """A code goes with the next reserve to its node. Raises `LocalError` ``invalid_request``."""
-        try:
-            parsed = parse_code(code)
-        except ValueError as error:
-            raise LocalError(
-                "invalid_request",
-                str(error),
-                "paste it again as its seller gave it, the whole line that starts with rdv2.",
-                param="code",
-            ) from error
+        """A code goes with the next reserve to its node. Raises `LocalError` ``invalid_request``.
+
+        One that was refused may be handed in again; of one that was redeemed nothing changes.
+        """
+        parsed = read_voucher(code)
+        known = await self.voucher(parsed.id)
+        if known is not None and known.state == "redeemed":
+            return parsed
         key = await self.key(parsed.ref.operator)
         now = self._clock.wall_ms()
         await asyncio.to_thread(self._secrets.put, _voucher_name(parsed.id), parsed.text)
@@ -219,8 +254,17 @@ class Purse:
                 book.tell(PaidAccount(parsed.ref, key.address))
 
         await self._repo.run(work)
+        self._alarm.over(parsed.id)
         await self._refresh()
         return parsed
+
+    async def voucher(self, voucher: str) -> PaidVoucher | None:
+        """What became of a voucher by its id; None where it was never handed in."""
+        return await self._repo.read(lambda book: book.voucher(voucher))
+
+    async def waiting_vouchers(self, ref: NodeRef) -> tuple[str, ...]:
+        """The ids of those that a target has not answered yet."""
+        return await self._repo.read(lambda book: book.waiting_vouchers(ref))
 
     async def accounts(self) -> tuple[PaidAccount, ...]:
         """Our accounts at targets, as they last told us."""
@@ -241,12 +285,37 @@ class Purse:
         """Our credit as it was last told."""
         return self._view
 
+    def refused(self) -> tuple[RefusedVoucherView, ...]:
+        """The vouchers that targets refused of late, newest first."""
+        return self._refused
+
     async def _refresh(self) -> None:
+        since = self._clock.wall_ms() - REFUSED_SHOWN_MS
+        refused = await self._repo.read(lambda book: book.refused_vouchers(since, _MOST_REFUSED))
+        self._refused = tuple(
+            RefusedVoucherView(
+                each.voucher[:8], *each.ref, safe_text(voucher_refusal(each.reason)), each.ended_ms
+            )
+            for each in refused
+        )
         self._view = tuple(
             CreditView(*each.ref, each.payer, each.balance, each.held, each.open, each.waiting, each.told_ms)
             for each in await self.accounts()
         )
         self._bus.publish(LedgerChanged())
+
+
+def read_voucher(code: str) -> VoucherCode:
+    """A voucher's code. Raises `LocalError` ``invalid_request``."""
+    try:
+        return parse_code(code)
+    except ValueError as error:
+        raise LocalError(
+            "invalid_request",
+            str(error),
+            "paste it again as its seller gave it, the whole line that starts with rdv2.",
+            param="code",
+        ) from error
 
 
 def _voucher_name(voucher: str) -> str:

@@ -180,7 +180,7 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
 
 async def _books(ground: Ground, identity: Identity, secrets: Secrets) -> tuple[Ledger, Purse]:
     """What others owe this node, and what it owes others."""
-    purse = Purse(ground.database, secrets, ground.clock, ground.rng, ground.bus)
+    purse = Purse(ground.database, secrets, ground.clock, ground.rng, ground.bus, ground.alerts)
     await purse.start()
     node = KeySigner(identity.seed)
     ledger = Ledger(ground.paths.ledger, identity.ref, node, ground.clock, ground.rng, ground.bus)

@@ -46,6 +46,7 @@ from relaydesk.engine.relay.directory.commands import OperatorCommands
 from relaydesk.engine.relay.directory.publisher import Wanted
 from relaydesk.engine.relay.entrance import entrance
 from relaydesk.engine.relay.exchange.commands import AccountCommands
+from relaydesk.engine.relay.exchange.redeemer import Redeemer
 from relaydesk.engine.relay.parts import Ground, Parts, Said, assemble
 from relaydesk.engine.relay.relaying.circuits import GB
 from relaydesk.engine.relay.trusted import distrust
@@ -154,7 +155,8 @@ class NetworkService:
         RelayCommands(parts.asker).register(dispatcher)
         OperatorCommands(parts.book, parts.identity, parts.publisher).register(dispatcher)
         LedgerCommands(parts.ledger, parts.purse).register(dispatcher)
-        AccountCommands(parts.accounts).register(dispatcher)
+        redeemer = Redeemer(parts.accounts, parts.asker, parts.purse)
+        AccountCommands(parts.accounts, redeemer).register(dispatcher)
 
     def services(self) -> tuple[Service, ...]:
         """What the supervisor runs."""

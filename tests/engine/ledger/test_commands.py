@@ -10,13 +10,14 @@ from relaydesk.core.codec import convert
 from relaydesk.core.commands import (
     Command,
     IssueCredit,
-    RedeemCredit,
     ResolveDispute,
     ShowLedger,
     ShowStatement,
 )
+from relaydesk.core.ledger.extensions import LedgerNote
 from relaydesk.core.ledger.statement import Statement, fault_in
 from relaydesk.core.view.ledger import LedgerView
+from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.dispatch import Dispatcher
 from relaydesk.engine.ledger import commands as module
 from relaydesk.engine.ledger.commands import LedgerCommands
@@ -30,6 +31,7 @@ from tests.support.ledger_rig import ANN, BOB, REF, VALUES, LedgerRig, protest_r
 class Desk:
     def __init__(self, ledger: Ledger, purse: Purse) -> None:
         self.ledger = ledger
+        self.purse = purse
         self.dispatcher = Dispatcher()
         LedgerCommands(ledger, purse).register(self.dispatcher)
 
@@ -49,7 +51,7 @@ async def desk(rig: LedgerRig, tmp_path: Path) -> AsyncIterator[Desk]:
     database, secrets = Database(tmp_path / "payer.db"), FileSecrets(tmp_path)
     await database.open()
     secrets.prepare()
-    purse = Purse(database, secrets, rig.clock, rig.rng, rig.bus)
+    purse = Purse(database, secrets, rig.clock, rig.rng, rig.bus, AlertBoard(rig.clock, rig.bus))
     await purse.start()
     yield Desk(await rig.start(), purse)
     await database.close()
@@ -63,13 +65,17 @@ async def test_credit_and_balance(desk: Desk) -> None:
     assert await desk.failed(IssueCredit(0)) == "invalid_request"
 
 
-async def test_redeem_keeps_the_code_for_the_next_reserve(desk: Desk) -> None:
+async def test_what_was_handed_in_is_shown_with_what_became_of_it(desk: Desk) -> None:
     made = await desk.done(IssueCredit(700))
-    told = await desk.done(RedeemCredit(made["code"]))
-    assert (told["operator"], told["node"]) == REF
+    await desk.purse.add_voucher(made["code"])
     view = convert(await desk.done(ShowLedger()), LedgerView)
-    assert (view.credit[0].payer, view.credit[0].waiting) == (told["payer"], 1)
-    assert await desk.failed(RedeemCredit("rdv1")) == "invalid_request"
+    assert (view.credit[0].payer, view.credit[0].waiting) == ((await desk.purse.key(REF.operator)).address, 1)
+    await desk.purse.told(REF, LedgerNote(0, 0, None, "voucher_used"), await desk.purse.extras(REF))
+    view = convert(await desk.done(ShowLedger()), LedgerView)
+    (refused,) = view.refused
+    assert (refused.operator, refused.node) == REF
+    assert refused.why == "the voucher was redeemed for another account"
+    assert (view.credit[0].waiting, view.balance, view.vouchers[0].amount) == (0, 0, 700)
 
 
 async def test_statements_by_page(desk: Desk, rig: LedgerRig, monkeypatch: pytest.MonkeyPatch) -> None:

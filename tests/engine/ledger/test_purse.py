@@ -14,13 +14,16 @@ from relaydesk.core.ledger.ask import Answer
 from relaydesk.core.ledger.extensions import LedgerNote, Settled, read_note, read_open, read_settlements
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ledger.terms import Terms
+from relaydesk.core.ledger.voucher import parse_code
 from relaydesk.core.relay.ref import NodeRef
+from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.ledger.ledger import Ledger
 from relaydesk.engine.ledger.purse import Extras, Purse
+from relaydesk.engine.ledger.refused_alarm import STANDS_MS
 from relaydesk.store.db import Database
 from relaydesk.store.secrets import FileSecrets
 from tests.support.clock import FakeRng
-from tests.support.ledger_rig import NODE, REF, VALUES, LedgerRig, ticket_id
+from tests.support.ledger_rig import ANN, NODE, REF, VALUES, LedgerRig, ticket_id
 
 
 class Payer:
@@ -30,12 +33,15 @@ class Payer:
         self.rig = rig
         self.secrets = FileSecrets(directory / "payer")
         self.database = Database(directory / "payer.db")
+        self.alerts = AlertBoard(rig.clock, rig.bus)
 
     async def start(self) -> Purse:
         await self.database.close()
         await self.database.open()
         self.secrets.prepare()
-        purse = Purse(self.database, self.secrets, self.rig.clock, FakeRng("payer"), self.rig.bus)
+        purse = Purse(
+            self.database, self.secrets, self.rig.clock, FakeRng("payer"), self.rig.bus, self.alerts
+        )
         await purse.start()
         return purse
 
@@ -165,6 +171,62 @@ async def test_a_refused_voucher_may_be_handed_in_again(rig: LedgerRig, payer: P
     assert (await reserve(ledger, purse)).voucher == 500
     await purse.add_voucher(code)
     assert (await purse.extras(REF)).voucher == ""
+
+
+async def test_a_refused_voucher_is_an_alert_until_it_is_old_or_handed_in_again(
+    rig: LedgerRig, payer: Payer
+) -> None:
+    ledger, purse = await rig.start(), await payer.start()
+    code = await ledger.issue(500)
+    await ledger.redeem(ANN.address, code)
+    await purse.add_voucher(code)
+    await reserve(ledger, purse)
+    (alert,) = payer.alerts.view().alerts
+    assert alert.code == "voucher_refused"
+    assert "the voucher was redeemed for another account" in alert.message
+    (shown,) = purse.refused()
+    assert (shown.id, shown.why) == (alert.subject, "the voucher was redeemed for another account")
+    assert (await payer.start()).refused() == (shown,)
+    await purse.add_voucher(code)
+    assert payer.alerts.view().alerts == ()
+    assert purse.refused() == ()
+    await reserve(ledger, purse)
+    rig.clock.advance(STANDS_MS / 1000)
+    await purse.give_up()
+    assert payer.alerts.view().alerts == ()
+    assert len(purse.refused()) == 1
+    # Whoever waits for the answer is told by nothing else.
+    await purse.add_voucher(code)
+    sent = await purse.extras(REF)
+    await purse.told(REF, LedgerNote(0, 0, None, "unheard_of"), sent, quiet=parse_code(code).id)
+    assert payer.alerts.view().alerts == ()
+    assert purse.refused()[0].why == "it gave no reason that is known here"
+
+
+async def test_a_code_that_is_lost_holds_up_none_behind_it(rig: LedgerRig, payer: Payer) -> None:
+    ledger, purse = await rig.start(), await payer.start()
+    for amount in (1, 500):
+        await purse.add_voucher(await ledger.issue(amount))
+        rig.clock.advance(1)
+    lost, _ = await purse.waiting_vouchers(REF)
+    payer.secrets.remove(f"voucher-{lost[:40]}")
+    assert (await reserve(ledger, purse)).voucher == 500
+    (shown,) = purse.refused()
+    assert "not among this node's secrets" in shown.why
+    assert [each.code for each in payer.alerts.view().alerts] == ["voucher_refused"]
+
+
+async def test_what_was_redeemed_is_not_kept_again(rig: LedgerRig, payer: Payer) -> None:
+    ledger, purse = await rig.start(), await payer.start()
+    first, second = await ledger.issue(500), await ledger.issue(70)
+    await purse.add_voucher(first)
+    await purse.add_voucher(second)
+    # The one that somebody waits for goes first.
+    assert (await purse.extras(REF, parse_code(second).id)).voucher == second
+    assert {(await reserve(ledger, purse)).voucher for _ in range(2)} == {500, 70}
+    await purse.add_voucher(first)
+    assert not list(payer.secrets.directory.glob("voucher-*"))
+    assert await purse.waiting_vouchers(REF) == ()
 
 
 async def test_a_target_tells_only_of_its_own_tickets(rig: LedgerRig, payer: Payer) -> None:

@@ -54,21 +54,30 @@ class Accounts:
         self._age = age
         self._clock = clock
 
-    async def ask(self, ref: NodeRef, want: Want = "balance", after: int = 0) -> Answer:
+    async def ask(
+        self,
+        ref: NodeRef,
+        want: Want = "balance",
+        after: int = 0,
+        *,
+        voucher: str = "",
+        budget_s: float = BUDGET_S,
+    ) -> Answer:
         """How our account at ``ref`` stands, and with ``statement`` its rows after number ``after``.
 
         Whatever the target is still to be told goes along: a voucher, claims, protests. The purse is told the
-        answer. Raises `PeerError`, `EnvError` where the purse's disk fails.
+        answer. ``voucher`` is the id of the one that goes before others; whoever asks says what became of
+        it. Raises `PeerError`, `EnvError` where the purse's disk fails.
         """
         if self._asker.peers.get(ref) is None:
             raise PeerError("not_found", f"no directory admits node {ref}", "see `relaydesk relays`")
         try:
-            peer = await sealing_peer(self._asker, self._clock, ref, BUDGET_S)
+            peer = await sealing_peer(self._asker, self._clock, ref, budget_s)
         except PassedOver as over:
             raise as_peer_error(over.passed.fault) from None
         if not peer.keeps_ledger or peer.verified is None:
             raise PeerError("unsupported", f"node {ref} announces no ledger that could be asked")
-        sent = await self._purse.extras(ref)
+        sent = await self._purse.extras(ref, voucher)
         reply = self._age.new_identity()
         question = msgspec.json.decode(
             await self._purse.ask(ref, want, sent, after), type=dict[str, msgspec.Raw]
@@ -78,9 +87,18 @@ class Accounts:
             body = seal_envelope(self._age, msgspec.json.encode(question), peer.verified.sealing_key)
         except ValueError:
             _inconsistent(ref, "what it advertises is no key")
-        found = await self._send(ref, body, reply)
-        await self._purse.told(ref, found.relaydesk_ledger, sent)
+        found = await self._send(ref, body, reply, budget_s)
+        await self._purse.told(ref, found.relaydesk_ledger, sent, quiet=voucher)
         return found
+
+    async def tell(self, ref: NodeRef, budget_s: float = BUDGET_S) -> None:
+        """Tell a target what waits, one question for each voucher that it answers. Raises as `ask` does."""
+        waiting = await self._purse.waiting_vouchers(ref)
+        while True:
+            await self.ask(ref, budget_s=budget_s)
+            before, waiting = waiting, await self._purse.waiting_vouchers(ref)
+            if not waiting or waiting == before:
+                return
 
     async def statement(self, ref: NodeRef) -> HeldAgainst:
         """All of our account at ``ref``, held against what we opened and agreed to. Raises as `ask` does."""
@@ -101,7 +119,7 @@ class Accounts:
         signing = peer.listed.signing if peer is not None else ""
         return HeldAgainst(ref, whole, await self._purse.disagreement(ref, signing, whole))
 
-    async def _send(self, ref: NodeRef, body: bytes, reply: AgeIdentity) -> Answer:
+    async def _send(self, ref: NodeRef, body: bytes, reply: AgeIdentity, budget_s: float) -> Answer:
         ask = Ask(
             target=ref,
             path=LEDGER_PATH,
@@ -112,7 +130,7 @@ class Accounts:
             check=_carries,
             check_limit=ANSWER_LIMIT,
         )
-        async with await self._asker.send(ask, budget_s=BUDGET_S) as answered:
+        async with await self._asker.send(ask, budget_s=budget_s) as answered:
             data = await _read(ref, answered)
         try:
             if len(data) > _ON_LOOP:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +14,7 @@ from relaydesk.core.errors import Fault, PeerError, as_peer_error
 from relaydesk.core.ledger.extensions import read_note
 from relaydesk.core.ledger.keys import KeySigner
 from relaydesk.core.ledger.refusal import LedgerRefusal
+from relaydesk.core.ledger.voucher import parse_code
 from relaydesk.core.ports import Age, AgeIdentity, Clock
 from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.bound.reserve_count import reserve_input_count, tool_growth
@@ -40,15 +42,20 @@ from relaydesk.engine.relay.asking.answered import Answered, NotReachedError
 from relaydesk.engine.relay.asking.ask import Ask
 from relaydesk.engine.relay.asking.asker import Asker
 from relaydesk.engine.relay.asking.send import BODY_S
+from relaydesk.engine.relay.exchange.accounts import Accounts
 from relaydesk.engine.relay.exchange.market import Market
 from relaydesk.engine.relay.exchange.passed_over import PassedOver, inconsistent, no_credit, not_reached
 from relaydesk.engine.relay.exchange.sealing_peer import sealing_peer
 from relaydesk.engine.relay.outbound.outbound import UnreachableError
 
+_log: Final = logging.getLogger(__name__)
+
 # A response has a ticket, a key and how an account stands: some kilobytes.
 RESPONSE_LIMIT: Final = 256 * 1024
 # Nobody's clock is further off; a stamp of another day would only let a caught reserve be kept for then.
 _MOST_SKEW_S: Final = 86_400
+# Of a request's time for vouchers that wait before it.
+SORT_OUT_S: Final = 12.0
 # How long a target's word on our credit is believed to be the last one.
 _TOLD_MS: Final = 600_000
 
@@ -98,6 +105,7 @@ class Reserver:
         self._age = age
         self._clock = clock
         self._fee_bps = fee_bps
+        self._accounts = Accounts(asker, purse, age, clock)
 
     async def reserve(
         self,
@@ -121,6 +129,8 @@ class Reserver:
             details = peer.verified.details if peer.verified is not None else None
             assert details is not None
             ledger = bool(details.relaydesk_ledger)
+            if ledger:
+                await self._sort_out(ref, end)
             extras = await self._purse.extras(ref) if ledger else None
             asked = self._request(candidate, demand, constraints, details, payer, attempt, extras)
             price = _expected_price(self._market.advertised(ref, demand.model), asked)
@@ -135,6 +145,9 @@ class Reserver:
             if 200 <= answered.status < 300:
                 response = self._opened(ref, attempt.reply, body)
                 await self._told(ref, response, extras)
+                if await self._next_voucher(ref, response, extras):
+                    attempt.reply = self._age.new_identity()
+                    continue
                 terms = Terms(
                     ref,
                     decode_address(peer.listed.signing),
@@ -230,6 +243,23 @@ class Reserver:
                 await self._purse.told(ref, read_note(response.ledger), sent)
             except LedgerRefusal:
                 raise inconsistent(ref, "how the account stands there cannot be read") from None
+
+    async def _sort_out(self, ref: NodeRef, end: float) -> None:
+        """Hand in several vouchers before: one that is refused with a reserve leaves a ticket nobody pays."""
+        if len(await self._purse.waiting_vouchers(ref)) > 1:
+            try:
+                await self._accounts.tell(ref, min(SORT_OUT_S, self._left(end)))
+            except PeerError as error:
+                _log.info("node %s was not handed the vouchers before: %s", ref, error.fault.code)
+
+    async def _next_voucher(self, ref: NodeRef, response: ReserveResponse, sent: Extras | None) -> bool:
+        """Whether credit is short and a voucher waits behind the one that was just answered."""
+        if sent is None or not sent.voucher or not response.ledger:
+            return False
+        if read_note(response.ledger).balance >= response.ticket.max_price:
+            return False
+        waiting = await self._purse.waiting_vouchers(ref)
+        return bool(waiting) and parse_code(sent.voucher).id not in waiting
 
     def _taken(
         self, terms: Terms, response: ReserveResponse, reply: AgeIdentity, answered: Answered, *, ledger: bool

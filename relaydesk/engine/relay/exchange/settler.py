@@ -64,7 +64,7 @@ class Settler:
         for ref in [ref for ref, due in self._due.items() if due <= now]:
             self._due[ref] = now + self._pause()
             try:
-                await self._accounts.ask(ref)
+                await self._accounts.tell(ref)
             except FaultError as error:
                 _log.info("node %s was not told what waits for it: %s", ref, error.fault.code)
 

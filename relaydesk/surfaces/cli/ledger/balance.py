@@ -23,7 +23,10 @@ _DAYS_SHOWN: Final = 14
 @json_option
 @attach_option
 def balance(as_json: bool, attach: Path | None) -> None:
-    """Accounts, open tickets and earnings of this node, and our credit at other targets, in microunits."""
+    """Accounts, open tickets and earnings of this node, and our credit at other targets, in microunits.
+
+    Vouchers that we handed in and that were refused in the last 30 days are listed with the reason.
+    """
     value = find_node(attach).call(ShowLedger()).value
     if as_json:
         print_json(value)
@@ -89,6 +92,10 @@ def _credit(view: LedgerView) -> None:
         for each in view.credit
     ]
     _block("Our credit", ("TARGET", "BALANCE", "HELD", "OPEN", "TO TELL", "WE ARE"), rows, (5, 0))
+    refused = [
+        (each.id, f"{each.operator}:{each.node}", _day(each.at_ms // 1000), each.why) for each in view.refused
+    ]
+    _block("Vouchers refused to us", ("VOUCHER", "TARGET", "DAY", "WHY"), refused, (3, 1))
 
 
 def _block(

@@ -40,13 +40,27 @@ def credit(amount: int, expires: int, remark: str, as_json: bool, attach: Path |
 @json_option
 @attach_option
 def redeem(code: str, as_json: bool, attach: Path | None) -> None:
-    """Hand in the voucher CODE: its target credits it when we next ask it for something."""
+    """Hand in the voucher CODE.
+
+    Its target is asked to credit it at once. Where it cannot be asked now, the voucher goes with the next
+    reserve, or by itself within minutes; `ledger balance` says what became of it.
+    """
     value = find_node(attach).call(RedeemCredit(code=code)).value
     if as_json:
         print_json(value)
         return
     where = f"{value['operator']}:{value['node']}"
-    tell(f"The voucher goes to {where} with the next reserve; there we are {value['payer']}.")
+    if value["state"] == "waiting":
+        tell(f"The voucher waits for {where}, which could not be asked now: {value['why']}.")
+        note(
+            "It goes with the next reserve, or by itself within minutes; "
+            "`relaydesk ledger balance` says what became of it."
+        )
+    elif value["before"]:
+        tell(f"That voucher was redeemed before: it brought {value['amount']:,} microunits at {where}.")
+    else:
+        tell(f"{where} credited {value['amount']:,} microunits; {value['balance']:,} can be spent there.")
+    note(f"There we are {value['payer']}.")
 
 
 @click.command(

@@ -13,6 +13,7 @@ import pytest
 from relaydesk.core.errors import FaultError
 from relaydesk.core.ledger.refusal import LedgerRefusal
 from relaydesk.core.ledger.statement import fault_in
+from relaydesk.core.ledger.voucher import VoucherCode
 from relaydesk.core.relay.ref import NodeRef
 from relaydesk.engine.ledger import ledger as books
 from relaydesk.engine.relay.age import PyrageAge
@@ -99,6 +100,17 @@ async def test_a_target_that_announces_none_is_not_asked(world: PaidWorld) -> No
     older = msgspec.structs.replace(peer.verified.details, relaydesk_ledger=False)
     peer.verified = replace(peer.verified, details=older)
     assert await code_of(accounts_of(world).ask(world.target.ref)) == "unsupported"
+
+
+async def test_all_that_waits_is_told_and_a_bad_voucher_holds_up_none(world: PaidWorld) -> None:
+    accounts, purse, ref = accounts_of(world), world.payer.purse, world.target.ref
+    await purse.add_voucher(VoucherCode(ref, bytes(20)).text)
+    await world.voucher(100_000)
+    await world.voucher(50_000)
+    await accounts.tell(ref)
+    assert await purse.waiting_vouchers(ref) == ()
+    assert (await world.sums())[0] == 150_000
+    assert [each.code for each in world.payer.alerts.view().alerts] == ["voucher_refused"]
 
 
 async def test_a_node_that_nobody_lists(world: PaidWorld) -> None:

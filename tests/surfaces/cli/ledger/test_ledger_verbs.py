@@ -27,6 +27,7 @@ from relaydesk.core.view.ledger import (
     CreditView,
     EarningView,
     LedgerView,
+    RefusedVoucherView,
     TicketView,
     VoucherView,
 )
@@ -74,6 +75,7 @@ def test_balance(cli: Any, node: Any) -> None:
         earnings=(EarningView(20_000, model, 3, 40_000, 20_000),),
         vouchers=(VoucherView("abcdef01", 5_000, 0, 1_900_000_000_000),),
         credit=(CreditView(77, 2, "P" * 58, 123_456, 1, 2, 1),),
+        refused=(RefusedVoucherView("abcdef02", 77, 2, safe_text("it has expired"), 1_900_000_000_000),),
     )
     node.answer(ShowLedger, view)
     done = cli("ledger", "balance")
@@ -86,6 +88,7 @@ def test_balance(cli: Any, node: Any) -> None:
         ["2024-10-04", "smollm2", "3", "40,000", "20,000"],
         ["abcdef01", "5,000", "2030-03-17"],
         ["77:2", "123,456", "1", "2", "1", "P" * 58],
+        ["abcdef02", "77:2", "2030-03-17", "it", "has", "expired"],
     ):
         assert line in [each.split() for each in done.out.splitlines()]
     assert cli("ledger", "balance", "--json").json["earned"] == 40_000
@@ -124,10 +127,19 @@ def test_amounts_are_those_of_keys(cli: Any, node: Any) -> None:
 
 
 def test_redeem(cli: Any, node: Any) -> None:
-    node.answer(RedeemCredit, {"operator": 1, "node": 2, "payer": ANN.address})
+    said = {"operator": 1, "node": 2, "payer": ANN.address, "state": "redeemed", "amount": 5000}
+    said |= {"balance": 7000, "before": False, "why": ""}
+    node.answer(RedeemCredit, said)
     done = cli("ledger", "redeem", "rdv1.1.2.x")
     assert node.seen == [RedeemCredit("rdv1.1.2.x")]
-    assert f"goes to 1:2 with the next reserve; there we are {ANN.address}" in done.out
+    assert done.out == "1:2 credited 5,000 microunits; 7,000 can be spent there.\n"
+    assert f"There we are {ANN.address}." in done.err
+    node.answer(RedeemCredit, said | {"before": True})
+    assert "was redeemed before: it brought 5,000" in cli("ledger", "redeem", "rdv1.1.2.x").out
+    node.answer(RedeemCredit, said | {"state": "waiting", "amount": 0, "why": "no relay"})
+    done = cli("ledger", "redeem", "rdv1.1.2.x")
+    assert done.out == "The voucher waits for 1:2, which could not be asked now: no relay.\n"
+    assert "with the next reserve, or by itself within minutes" in done.err
 
 
 def test_resolve_only_when_confirmed(cli: Any, node: Any) -> None:

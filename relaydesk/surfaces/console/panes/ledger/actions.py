@@ -55,7 +55,7 @@ ACTIONS: Final = (
         "r",
         "Credit: redeem",
         "redeem",
-        "hand in a voucher of another node: it credits us when we next ask it for something",
+        "hand in a voucher of another node: it credits us at once, or when it is next asked",
         "ledger",
         cli="relaydesk ledger redeem ANSWER",
         command=RedeemCredit,

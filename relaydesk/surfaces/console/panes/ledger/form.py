@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from relaydesk.config.expiry import ALLOWED, parse_expiry
 from relaydesk.core.access.credit import CREDIT_ALLOWED, parse_credit
@@ -85,6 +85,15 @@ def code(text: str) -> str:
         raise LocalError(
             "invalid_request", str(error), "paste the whole line that starts with rdv2."
         ) from None
+
+
+def handed_in(where: str, value: dict[str, Any]) -> str:
+    """What became of a voucher that was handed in: credited, credited before, or waiting."""
+    if value.get("state") == "redeemed" and isinstance(value.get("amount"), int):
+        if value.get("before"):
+            return f"That voucher was redeemed before: it brought {amount(value['amount'])} at {where}"
+        return f"{where} credited {amount(value['amount'])} {UNIT}"
+    return f"The voucher waits for {where}, which could not be asked now"
 
 
 def _quoted(text: str) -> str:

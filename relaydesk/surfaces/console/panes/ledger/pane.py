@@ -190,7 +190,7 @@ class LedgerPane(Pane):
             return True
         if isinstance(command, RedeemCredit) and "operator" in value:
             where = short_ref(f"{value['operator']}:{value.get('node', '')}")
-            self._desk.say(f"The voucher goes to {safe_text(where)} with the next reserve", timeout=8)
+            self._desk.say(form.handed_in(safe_text(where), value), timeout=8)
             return True
         if isinstance(command, ResolveDispute) and isinstance(value.get("refunded"), int):
             said = f"{amount(command.amount)} earned, {amount(value['refunded'])} went back"

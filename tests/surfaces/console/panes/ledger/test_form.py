@@ -50,6 +50,13 @@ def test_issuing() -> None:
         form.issued(("7", "soon", ""), NOW_MS)
 
 
+def test_what_became_of_a_voucher_is_said() -> None:
+    done = {"state": "redeemed", "amount": 5_000, "before": False}
+    assert form.handed_in("1:2", done) == "1:2 credited 5,000 microunits"
+    assert "redeemed before: it brought 5,000 at 1:2" in form.handed_in("1:2", done | {"before": True})
+    assert form.handed_in("1:2", {"state": "waiting"}).startswith("The voucher waits for 1:2")
+
+
 def test_a_dispute_begins_at_the_receipt() -> None:
     assert form.resolve_fields(CLAIMS)[0].value == "48210"
     assert form.resolve_fields(PROTEST)[0].value == "0"

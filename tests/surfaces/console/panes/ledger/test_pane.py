@@ -85,7 +85,7 @@ async def test_a_voucher_is_made_and_its_code_is_on_the_screen_once(desk: Desk) 
 
 async def test_a_code_that_is_none_is_asked_for_again_and_never_sent(desk: Desk) -> None:
     desk.values |= sections(NOW_MS)
-    value = {"operator": 12, "node": 1, "payer": "X"}
+    value = {"operator": 12, "node": 1, "payer": "X", "state": "redeemed", "amount": 5_000}
     desk.answer(RedeemCredit, Outcome(ok=True, value=value))
     async with console(desk) as (app, pilot):
         await pilot.press("9", "r")
@@ -97,7 +97,7 @@ async def test_a_code_that_is_none_is_asked_for_again_and_never_sent(desk: Desk)
         await until(pilot, lambda: bool(desk.sent))
         assert desk.sent == [RedeemCredit(code=CODE)]
         text = " ".join((await settled(app, pilot)).split())
-        assert "The voucher goes to 12:1 with the next reserve" in text
+        assert "12:1 credited 5,000 microunits" in text
         assert "a2a2" not in text
 
 
