@@ -124,7 +124,7 @@ class Exchange:
         return {name: shown.get(name, 0) for name in _SUMS}
 
     def _hops(self) -> list[dict[str, Any]]:
-        """What the client saw of its exchanges, oldest first; its probes are left out."""
+        """What the client saw of its exchanges, oldest first; probes and the voucher are left out."""
         return [
             {
                 "purpose": hop["purpose"],
@@ -135,7 +135,7 @@ class Exchange:
                 "ms": hop["duration_ms"],
             }
             for hop in reversed(self._client.view("hops")["hops"])
-            if hop["purpose"] != "probe"
+            if hop["purpose"] not in ("probe", "ledger")
         ]
 
     def _named(self, refs: list[str]) -> str:
