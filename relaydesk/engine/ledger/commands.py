@@ -75,11 +75,22 @@ class LedgerCommands:
         if len(found) == 1:
             return found[0]
         if not found:
-            what = "no account begins so" if given else "there is no account yet"
-            raise LocalError("not_found", what, "see `relaydesk ledger balance`", param="account")
+            raise self._none(given)
         raise LocalError(
             "invalid_request",
             "several accounts begin so" if given else "there are several accounts",
             "name one: see `relaydesk ledger balance`",
             param="account",
         )
+
+    def _none(self, given: str) -> LocalError:
+        """There is no such account here; one of ours at a target is kept, and asked for, there."""
+        wanted = given.strip().upper()
+        ours = [each for each in self._purse.view() if each.payer.startswith(wanted)]
+        if not ours:
+            what = "no account begins so" if given else "nobody has an account at this node yet"
+            return LocalError("not_found", what, "see `relaydesk ledger balance`", param="account")
+        where = f"{ours[0].operator}:{ours[0].node}" if len(ours) == 1 else "OPERATOR:NODE"
+        what = "that account is ours at another node" if given else "nobody has an account at this node"
+        hint = f"for our own account at another node: `relaydesk ledger statement --at {where}`"
+        return LocalError("not_found", what, hint, param="account")

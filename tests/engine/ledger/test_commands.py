@@ -16,6 +16,8 @@ from relaydesk.core.commands import (
 )
 from relaydesk.core.ledger.extensions import LedgerNote
 from relaydesk.core.ledger.statement import Statement, fault_in
+from relaydesk.core.ledger.voucher import VoucherCode
+from relaydesk.core.relay.ref import NodeRef
 from relaydesk.core.view.ledger import LedgerView
 from relaydesk.engine.alerts import AlertBoard
 from relaydesk.engine.dispatch import Dispatcher
@@ -93,6 +95,23 @@ async def test_statements_by_page(desk: Desk, rig: LedgerRig, monkeypatch: pytes
     await rig.credit(desk.ledger, BOB, 5)
     assert await desk.failed(ShowStatement()) == "invalid_request"
     assert await desk.failed(ShowStatement("0")) == "not_found"
+
+
+async def test_a_payers_statement_is_at_its_target(desk: Desk) -> None:
+    await desk.purse.add_voucher(VoucherCode(NodeRef(77, 2), bytes(20)).text)
+    address = (await desk.purse.key(77)).address
+    for given in ("", address[:9].lower()):
+        fault = (await desk.dispatcher.call(ShowStatement(given))).fault
+        assert fault is not None
+        assert fault.code == "not_found"
+        assert "`relaydesk ledger statement --at 77:2`" in fault.hint
+    fault = (await desk.dispatcher.call(ShowStatement("0"))).fault
+    assert fault is not None
+    assert "--at" not in fault.hint
+    await desk.purse.add_voucher(VoucherCode(NodeRef(78, 2), bytes(20)).text)
+    fault = (await desk.dispatcher.call(ShowStatement())).fault
+    assert fault is not None
+    assert "--at OPERATOR:NODE`" in fault.hint
 
 
 async def test_disputes(desk: Desk, rig: LedgerRig) -> None:

@@ -13,10 +13,17 @@ from relaydesk.core.commands import FetchStatement, ShowStatement
 from relaydesk.core.errors import EnvError, LocalError, PeerError
 from relaydesk.core.ledger.account import Row
 from relaydesk.core.ledger.compare import compare
+from relaydesk.core.ledger.records import Claim
 from relaydesk.core.ledger.statement import Statement, fault_in, read_statement, to_csv
 from relaydesk.surfaces.cli.attach import Node, answer, attach_option, find_node, json_option
-from relaydesk.surfaces.cli.output import print_json, say, table, tell
+from relaydesk.surfaces.cli.output import note, print_json, say, table, tell
 
+# What to do with a statement that does not hold: a file was changed, books were not.
+_THE_FILE: Final = (
+    "the file was changed after the node signed it: fetch the statement anew (`relaydesk ledger statement`, "
+    "with --at for an account at another node) and compare the two with --compare"
+)
+_THE_NODE: Final = "keep it as it is (--json), and ask the node's operator about that row"
 _MOST_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -55,7 +62,11 @@ def statement(
     as_json: bool,
     attach: Path | None,
 ) -> None:
-    """Every row of ACCOUNT (an address or its beginning; none needed where there is one), oldest first."""
+    """Every row of ACCOUNT at this node, oldest first.
+
+    ACCOUNT is an address or its beginning, and may be left out where there is one. An account of ours at
+    another node is kept there: name that node with --at.
+    """
     if at and (account or saved is not None):
         raise click.UsageError("--at is about our account at another node: give neither ACCOUNT nor --with")
     if at:
@@ -63,7 +74,7 @@ def statement(
     else:
         found = _read(saved) if saved is not None else _fetch(find_node(attach), account)
     if other is not None:
-        _compare(found, _read(other), as_json)
+        _compare(found, _read(other), as_json, saved=saved is not None)
         return
     if as_json:
         print_json(found)
@@ -71,7 +82,7 @@ def statement(
     if as_csv:
         click.echo(to_csv(found), nl=False)
         return
-    _show(found)
+    _show(found, _THE_FILE if saved is not None else _THE_NODE)
 
 
 def _fetch(node: Node, account: str) -> Statement:
@@ -118,7 +129,7 @@ def _read(path: Path) -> Statement:
         ) from error
 
 
-def _compare(first: Statement, second: Statement, as_json: bool) -> None:
+def _compare(first: Statement, second: Statement, as_json: bool, *, saved: bool) -> None:
     found = compare(first, second)
     broken = {name: fault_in(each) for name, each in (("first", first), ("second", second))}
     equal = found.difference is None and not any(broken.values())
@@ -135,11 +146,13 @@ def _compare(first: Statement, second: Statement, as_json: bool) -> None:
             tell(f"{found.same:,} rows are equal; the {longer} goes on for {abs(found.more):,} more.")
         else:
             tell(f"All {found.same:,} rows are equal.")
+        if broken["second"] or broken["first"]:
+            note(_THE_FILE if broken["second"] or saved else _THE_NODE)
     if not equal:
         raise click.exceptions.Exit(1)
 
 
-def _show(found: Statement) -> None:
+def _show(found: Statement, next_step: str) -> None:
     head = found.statement
     tell(f"{head.account} at {head.operator}:{head.node}")
     rows = [_cells(row) for row in found.rows]
@@ -148,7 +161,12 @@ def _show(found: Statement) -> None:
     tell(f"{head.balance:,} microunits can be spent, {head.held:,} is held.")
     fault = fault_in(found)
     if fault:
-        raise PeerError("internal_error", f"the statement does not hold: {fault}", "see `relaydesk doctor`")
+        raise PeerError("operator_inconsistent_response", f"the statement does not hold: {fault}", next_step)
+
+
+def _what(row: Row) -> str:
+    """The kind of a row, and of a claim whose it is."""
+    return f"{row.kind} ({row.record.side})" if isinstance(row.record, Claim) else row.kind
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -156,7 +174,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         str(row.seq),
         when,
-        row.kind,
+        _what(row),
         row.tx_id[:12] or "–",
         f"{row.balance_change:+,}" if row.balance_change else "",
         f"{row.balance:,}",

@@ -178,6 +178,11 @@ def test_statement(cli: Any, node: Any, account: Statement) -> None:
     rows = [line.split() for line in done.out.splitlines()]
     assert rows[2][0] == "1"
     assert rows[2][3:] == ["redeem", "–", "+1,000", "1,000", "0"]
+    assert [row[3:5] for row in rows[4:7]] == [
+        ["receipt", "(node)"],
+        ["claim", "(payer)"],
+        ["claim", "(node)"],
+    ]
     assert rows[7][3] == "settle"
     assert rows[7][5:] == ["+60", "960", "0", "40"]
     assert "960 microunits can be spent, 0 is held." in done.out
@@ -200,6 +205,12 @@ def test_statements_are_compared(cli: Any, node: Any, account: Statement, tmp_pa
         "The first difference is in row 6: kind is settle in the first and lapse in the second." in other.out
     )
     assert "The second does not hold by itself: row 6" in other.out
+    assert "the file was changed after the node signed it: fetch the statement anew" in other.err
+    shown = cli("ledger", "statement", "--with", table)
+    assert shown.code == 1
+    assert "the statement does not hold: row 6" in shown.err
+    assert "fetch the statement anew" in shown.err
+    assert "doctor" not in shown.err
     found = cli("ledger", "statement", "--with", saved, "--compare", table, "--json")
     assert (found.code, found.json["equal"], found.json["difference"]["field"]) == (1, False, "kind")
     shorter = Statement(account.statement, account.rows[:4])
