@@ -195,7 +195,8 @@ class Settings:
     public_url: str = row(
         kinds.base_url(),
         "",
-        "Where the world reaches the network listener, such as https://node.example.org; it may have a path.",
+        "Where others reach the network listener, such as https://node.example.org/path (in labs "
+        "http:// too); without it no directory lists this node.",
     )
     outbound_address: str = row(
         kinds.address(),
@@ -205,7 +206,8 @@ class Settings:
     directories: tuple[str, ...] = row(
         kinds.items(
             _source,
-            "items ADDRESS@https://HOST[/PATH] or ADDRESS@/absolute/file with commas between them",
+            "items ADDRESS@https://HOST[/PATH] (in labs http:// too) or ADDRESS@/absolute/file with commas "
+            "between them",
             "DIRECTORIES",
         ),
         "",
@@ -217,7 +219,7 @@ class Settings:
     allow_private: str = row(
         kinds.choice("off", "on"),
         "off",
-        "For labs: reach nodes at private addresses, by plain HTTP too; not with a public URL.",
+        "For labs: reach nodes at private addresses, by plain HTTP too; `RELAY_PUBLIC_URL` must be private.",
     )
     network_ca: Path | None = row(
         kinds.path(), "", "CA (PEM) to trust beside the system's, in labs with `RELAY_ALLOW_PRIVATE` only."

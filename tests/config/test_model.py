@@ -51,3 +51,11 @@ def test_the_page_is_fresh() -> None:
 
 def test_the_page_has_every_name() -> None:
     assert all(f"`{setting.name}`" in settings_page() for setting in SETTINGS)
+
+
+def test_the_settings_of_a_lab_agree_about_http_and_private_addresses() -> None:
+    """A directory and a base URL by plain HTTP are for labs, and each row that takes one says so."""
+    rows = {each.name: each for each in SETTINGS}
+    assert "in labs http:// too" in rows["RELAY_DIRECTORIES"].kind.allowed
+    assert "in labs http:// too" in rows["RELAY_PUBLIC_URL"].help
+    assert "`RELAY_PUBLIC_URL` must be private" in rows["RELAY_ALLOW_PRIVATE"].help

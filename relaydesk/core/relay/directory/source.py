@@ -10,7 +10,7 @@ from relaydesk.core.relay.address import decode_address
 
 DOCUMENT_PATH: Final = "/v1/zs/directory"
 RECORDS_PATH: Final = f"{DOCUMENT_PATH}/records"
-ALLOWED: Final = "ADDRESS@https://HOST[/PATH] or ADDRESS@/absolute/file"
+ALLOWED: Final = "ADDRESS@https://HOST[/PATH] (in labs http:// too) or ADDRESS@/absolute/file"
 
 
 @dataclass(frozen=True, slots=True)
