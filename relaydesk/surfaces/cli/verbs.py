@@ -119,7 +119,7 @@ VERBS: Final = (
     Verb(
         "directory",
         f"{_CLI}.directory.group:directory",
-        "Keep a directory of the relay network: init, admit, list, sign, serve.",
+        "Keep a network directory: init, admit, list, sign, serve.",
         _DIRECTORY,
     ),
     Verb(
