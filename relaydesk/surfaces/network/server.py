@@ -127,7 +127,7 @@ class NetworkServer(web.Server):
 class _Connection(web.RequestHandler):
     """One client's connection."""
 
-    __slots__ = ("_asked", "_begun", "_client", "_given", "_path", "_place", "_server")
+    __slots__ = ("_asked", "_begun", "_client", "_ends", "_given", "_path", "_place", "_server")
 
     def __init__(self, server: NetworkServer, **options: Any) -> None:
         super().__init__(server, **options)
@@ -141,6 +141,7 @@ class _Connection(web.RequestHandler):
         self._path = ""
         self._place = ""
         self._asked: Asked | None = None
+        self._ends: asyncio.TimerHandle | None = None
         self._client = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -156,6 +157,9 @@ class _Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self._asked = None
+        if self._ends is not None:
+            self._ends.cancel()
+            self._ends = None
         if self._client:
             self._server.held.drop(self._client)
             self._client = ""
@@ -165,7 +169,7 @@ class _Connection(web.RequestHandler):
         """Stay open for a while where a request came whole and nothing of its answer went out yet."""
         if self.ssl_context is not None or not self._awaits_answer():
             return False  # TLS has no half that stays open
-        self._loop.call_later(HALF_CLOSED_S, self.force_close)
+        self._ends = self._loop.call_later(HALF_CLOSED_S, self.force_close)
         # Nothing more will come: closed after the last answer, instead of waiting for another request.
         self.close()
         return True
