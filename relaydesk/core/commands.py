@@ -243,7 +243,7 @@ class IssueCredit(Command, frozen=True):
 
 
 class RedeemCredit(Command, frozen=True):
-    """Hand in a voucher's code: its target is asked at once, or takes it with the next reserve, or soon after.
+    """Hand in a voucher's code: its target is asked at once, or takes it with the next reserve.
 
     The outcome's ``state`` is ``redeemed`` or ``waiting``; one that its target refuses is a fault.
     """

@@ -183,8 +183,7 @@ class PaidRepo:
 
 
 def _voucher(row: tuple[str, str, str, VoucherState, int, str, int]) -> PaidVoucher:
-    voucher, operator, node, *rest = row
-    return PaidVoucher(voucher, NodeRef(int(operator), int(node)), *rest)
+    return PaidVoucher(row[0], NodeRef(int(row[1]), int(row[2])), *row[3:])
 
 
 def _key(ref: NodeRef) -> tuple[str, str]:
