@@ -127,7 +127,7 @@ class NetworkServer(web.Server):
 class _Connection(web.RequestHandler):
     """One client's connection."""
 
-    __slots__ = ("_asked", "_begun", "_client", "_ends", "_given", "_path", "_place", "_server")
+    __slots__ = ("_asked", "_begun", "_body", "_client", "_ends", "_given", "_path", "_place", "_server")
 
     def __init__(self, server: NetworkServer, **options: Any) -> None:
         super().__init__(server, **options)
@@ -141,6 +141,8 @@ class _Connection(web.RequestHandler):
         self._path = ""
         self._place = ""
         self._asked: Asked | None = None
+        # The body of the last request: while it comes, nothing of it is a request that begins.
+        self._body: StreamReader | None = None
         self._ends: asyncio.TimerHandle | None = None
         self._client = ""
 
@@ -181,13 +183,15 @@ class _Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         waiting = len(self._messages)
-        if self._current_request is None and not waiting and len(self._begun) < MOST_BEGUN:
+        between = self._current_request is None and not waiting and not self._body_comes()
+        if between and len(self._begun) < MOST_BEGUN:
             self._begun += data[:MOST_BEGUN]
         super().data_received(data)
         for at in range(waiting, len(self._messages)):
             message, payload = self._messages[at]
             if isinstance(message, RawRequestMessage):
                 self._begun = b""
+                self._body = payload
                 self._path = message.path
                 self._given.append(message.headers)
                 _drop_copies(self._parser, message)
@@ -197,6 +201,12 @@ class _Connection(web.RequestHandler):
             if self._current_request is not None:
                 # The body of the request that is being answered: whoever reads it must not wait for more.
                 self._current_request.content.set_exception(web.RequestPayloadError("damaged"))
+
+    def _body_comes(self) -> bool:
+        """Whether what comes belongs to the body of a request that may be answered already."""
+        if self._body is not None and self._body.is_eof():
+            self._body = None
+        return self._body is not None
 
     def _place_of_damage(self, data: bytes) -> str:
         """The place that what cannot be parsed counts to: its own, or that of the request before it."""
@@ -219,6 +229,7 @@ class _Connection(web.RequestHandler):
         done = await super().finish_response(request, resp, start_time)
         self._asked = None
         self._begun = b""
+        self._body_comes()
         if isinstance(request, Asked):
             request.forget()
         resp.headers.clear()

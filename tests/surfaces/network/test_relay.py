@@ -459,3 +459,18 @@ def _reachable(*roots: object) -> set[str | bytes]:
         if isinstance(each, RawRequestMessage):  # no container to the collector
             ahead += [each.path, each.headers, each.raw_headers, str(each.url)]
     return found
+
+
+async def test_a_body_that_comes_after_its_refusal_is_kept_nowhere() -> None:
+    """A refusal goes out before the body is read, and the connection may rest on afterwards."""
+    async with HopRig(Target()) as rig:
+        reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+        head = b"POST /v1/zs/relay HTTP/1.1\r\nHost: relay\r\nContent-Length: 3000\r\n\r\n"
+        writer.write(head + b"a sentence " * 100)
+        answered = await reader.readuntil(b"\r\n\r\n")
+        assert b" 400 " in answered.split(b"\r\n")[0] and b"X-Zs-Relay-Hop: 1" in answered
+        writer.write(b"a sentence " * 172 + b"12345678")
+        await asyncio.sleep(0.1)
+        (connection,) = rig.server.connections
+        assert b"sentence" not in connection._begun
+        writer.close()
