@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.net, pytest.mark.skipif(bool(LACKING), reason=LACKING)
 
 PORT = 19400
 # A relay overwrites twice within two seconds after the last thing was let go; machines are slow.
-FORGOTTEN_S = 8.0
+FORGOTTEN_S = 14.0
 # What OpenSSL took meanwhile for the connection to the target it keeps as long as that rests: up to 45 s.
 FORGOTTEN_TLS_S = 60.0
 # Between two blocks the C library leaves up to 16 bytes that belong to neither.

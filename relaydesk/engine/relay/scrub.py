@@ -27,9 +27,9 @@ from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
 
-PAUSE_S: Final = 1.0
-# Rounds after something was let go: what ends a request is over before the last of its objects is gone.
-_ROUNDS: Final = 2
+# Seconds between rounds after something was let go. What ends a request is over before the last of its
+# objects is gone: the next rounds find those, and what a time-out lets go later, like a resting connection.
+PAUSES_S: Final = (1.0, 1.0, 1.5, 2.5, 4.0, 10.0, 30.0, 60.0)
 # All but one of a queue's block.
 _PLACES: Final = (None,) * 63
 
@@ -61,32 +61,50 @@ class Scrubber:
     name = "relay scrub"
 
     def __init__(self) -> None:
-        self._rounds = 0
+        self._round = len(PAUSES_S)
+        self._needed = asyncio.Event()
         self._heap = _Heap.find()
 
     def left(self) -> None:
         """Something of a request was let go."""
-        self._rounds = _ROUNDS
+        self._round = 0
+        self._needed.set()
 
     async def run(self) -> None:
         """Overwrite when there is need, until cancelled."""
         receiver = await _Receiver.open()
         try:
             while True:
-                await asyncio.sleep(PAUSE_S)
-                if self._rounds:
-                    self._rounds -= 1
-                    # Where a request ended in an error, its traceback and its objects hold each other. What
-                    # the node began with is frozen (`engine/collector`), so this is below a millisecond.
-                    gc.collect()
-                    receiver.overwrite()
-                    overwrite_small()
-                    # The loop has its turn between the two, each of which is about a millisecond.
-                    await asyncio.sleep(0)
-                    if self._heap is not None:
-                        self._heap.overwrite()
+                await self._next()
+                # Where a request ended in an error, its traceback and its objects hold each other. What the
+                # node began with is frozen (`engine/collector`), so this is below a millisecond.
+                gc.collect()
+                receiver.overwrite()
+                overwrite_small()
+                # The loop has its turn between the two, each of which is some milliseconds.
+                await asyncio.sleep(0)
+                if self._heap is not None:
+                    self._heap.overwrite()
         finally:
             receiver.close()
+
+    async def _next(self) -> None:
+        """Wait for the next round: a second after something was let go, and ever later after that."""
+        if self._round >= len(PAUSES_S):
+            self._needed.clear()
+            await self._needed.wait()
+        else:
+            # What is let go meanwhile begins anew, and is waited for no longer than a second.
+            self._needed.clear()
+        pause = PAUSES_S[self._round]
+        if pause > PAUSES_S[0]:
+            try:
+                async with asyncio.timeout(pause - PAUSES_S[0]):
+                    await self._needed.wait()
+            except TimeoutError:
+                pass
+        await asyncio.sleep(PAUSES_S[0])
+        self._round += 1
 
 
 def filled(empty: deque[T]) -> deque[T]:

@@ -205,9 +205,10 @@ async def test_a_stream_that_a_busy_machine_held_back_once_is_asked_for_again(tm
     asked: list[bytes] = []
 
     def jolt(head: bytes) -> None:
+        # Other probes are asked meanwhile: only the second stream ends what the first began.
         if b"text/event-stream" in head:
             asked.append(head)
-        front.buffers = len(asked) == 1 and head is asked[0]
+            front.buffers = len(asked) == 1
 
     async with checked_node(tmp_path) as node, edge(node.port, answer=jolt) as front:
         report = await check(plan(node.url, front.url, nonce=node.nonce()), Told())
