@@ -129,6 +129,7 @@ def test_the_keeper_refuses_a_certificate_that_it_cannot_check(lab: Lab) -> None
     assert lab.foreign.node_ref not in listed(lab)
 
 
+@pytest.mark.long
 def test_no_hop_through_them_or_to_them_succeeds(lab: Lab) -> None:
     """Even where a directory lists them: each caller and each relay looks at the certificate itself."""
     for node in lab.bad:

@@ -293,6 +293,7 @@ PROBED = {
 }
 
 
+@pytest.mark.long
 def test_a_nodes_own_probes_say_the_same(lab: Lab) -> None:
     """From outside: a process that is told to probe, and what its console would show."""
     for way, expected in PROBED.items():

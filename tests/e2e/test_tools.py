@@ -94,7 +94,11 @@ def validated(call: Any) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("model", "choice"),
-    [("hermes", "required"), ("tiny", "required"), *(("tiny", named(name)) for name in SCHEMAS)],
+    [
+        pytest.param("hermes", "required", marks=pytest.mark.long),
+        ("tiny", "required"),
+        *(("tiny", named(name)) for name in SCHEMAS),
+    ],
     ids=["template with tools", "required", *SCHEMAS],
 )
 def test_a_forced_call_validates_streamed_and_whole(api: openai.OpenAI, model: str, choice: Any) -> None:
@@ -135,7 +139,7 @@ def test_a_limit_cuts_a_call_and_says_so(api: openai.OpenAI) -> None:
     assert got.usage is not None and got.usage.completion_tokens == 14
 
 
-@pytest.mark.parametrize("model", ["tiny", "hermes"])
+@pytest.mark.parametrize("model", [pytest.param("tiny", marks=pytest.mark.long), "hermes"])
 def test_the_way_round_a_call_and_its_result(api: openai.OpenAI, model: str) -> None:
     asked = ask(model, tools=TOOLS, tool_choice=named("weather"))
     message = api.chat.completions.create(**asked).choices[0].message

@@ -102,7 +102,14 @@ def served(state: Path) -> Path:
     process.stdout.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, marks=pytest.mark.long),
+    ],
+)
 def test_attached_signals_end_the_console_alone(
     served: Path, number: signal.Signals, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +197,7 @@ def test_a_read_only_console_without_a_node_starts_none(state: Path) -> None:
     assert not (state / "control.sock").exists()
 
 
+@pytest.mark.long
 def test_resize(state: Path) -> None:
     with PtyConsole(state, size=(60, 16)) as console:
         console.wait_for(READY)

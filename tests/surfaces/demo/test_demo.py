@@ -150,6 +150,7 @@ def test_in_a_terminal_it_opens_the_console_on_the_client(home: Path) -> None:
     assert leftovers(home / "t") == []
 
 
+@pytest.mark.long
 def test_what_fails_is_one_sentence(tmp_path: Path) -> None:
     temp = tmp_path / "temp"
     temp.mkdir()

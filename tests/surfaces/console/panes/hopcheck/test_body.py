@@ -65,6 +65,7 @@ async def test_text_of_somebody_else_stays_text(desk: Desk) -> None:
         assert app.is_running
 
 
+@pytest.mark.long
 async def test_ascii_draws_nothing_else(desk: Desk) -> None:
     at_desk(desk, with_report(BAD))
     async with console(desk, ascii=True) as (app, pilot):
@@ -79,6 +80,7 @@ async def test_ascii_draws_nothing_else(desk: Desk) -> None:
         assert "* passed" in text
 
 
+@pytest.mark.long
 async def test_a_recording_and_a_node_behind_a_socket_show_the_same(desk: Desk, tmp_path: Any) -> None:
     at_desk(desk, with_report(BAD))
     first = (await desk.node.snapshot()).as_update()

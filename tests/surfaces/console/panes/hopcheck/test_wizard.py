@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from relaydesk.core.view.hopcheck import HopCheckView
 from relaydesk.core.view.network import NetworkView
 from relaydesk.surfaces.console.help import Help
@@ -111,6 +113,7 @@ async def test_from_a_terminal_too_small_it_is_there_again(desk: Desk) -> None:
         assert await settled(app, pilot) == before
 
 
+@pytest.mark.long
 async def test_each_step_offers_what_can_be_done_there(desk: Desk) -> None:
     at_desk(desk, with_report(BAD))
     async with console(desk, (120, 36)) as (app, pilot):
