@@ -33,7 +33,7 @@ FORGOTTEN_S = 14.0
 # What OpenSSL took meanwhile for the connection to the target it keeps as long as that rests: up to 45 s.
 FORGOTTEN_TLS_S = 60.0
 # Between two blocks the C library leaves up to 16 bytes that belong to neither.
-PART = 24
+PART = 32
 
 
 @dataclass
