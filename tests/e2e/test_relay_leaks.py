@@ -28,7 +28,7 @@ from tests.support.process_memory import Snapshot
 pytestmark = [pytest.mark.net, pytest.mark.skipif(bool(LACKING), reason=LACKING)]
 
 PORT = 19400
-# A relay overwrites after 1, 2, 3.5, 6 and 10 s from when the last thing was let go; machines are slow.
+# A relay overwrites 1, 2, 4, 7 and 11 s after the last thing was let go; machines are slow.
 FORGOTTEN_S = 14.0
 # What OpenSSL took meanwhile for the connection to the target it keeps as long as that rests: up to 45 s.
 FORGOTTEN_TLS_S = 60.0

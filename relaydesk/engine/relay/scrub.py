@@ -27,9 +27,10 @@ from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
 
-# Seconds between rounds after something was let go. What ends a request is over before the last of its
+PAUSE_S: Final = 1.0
+# So many pauses after something was let go there is a round. What ends a request is over before the last of its
 # objects is gone: the next rounds find those, and what a time-out lets go later, like a resting connection.
-PAUSES_S: Final = (1.0, 1.0, 1.5, 2.5, 4.0, 10.0, 30.0, 60.0)
+_ROUNDS: Final = frozenset({1, 2, 4, 7, 11, 20, 50, 110})
 # All but one of a queue's block.
 _PLACES: Final = (None,) * 63
 
@@ -61,21 +62,22 @@ class Scrubber:
     name = "relay scrub"
 
     def __init__(self) -> None:
-        self._round = len(PAUSES_S)
-        self._needed = asyncio.Event()
+        self._since = max(_ROUNDS)
         self._heap = _Heap.find()
 
     def left(self) -> None:
         """Something of a request was let go."""
-        self._round = 0
-        self._needed.set()
+        self._since = 0
 
     async def run(self) -> None:
         """Overwrite when there is need, until cancelled."""
         receiver = await _Receiver.open()
         try:
             while True:
-                await self._next()
+                await asyncio.sleep(PAUSE_S)
+                self._since += 1
+                if self._since not in _ROUNDS:
+                    continue
                 # Where a request ended in an error, its traceback and its objects hold each other. What the
                 # node began with is frozen (`engine/collector`), so this is below a millisecond.
                 gc.collect()
@@ -87,24 +89,6 @@ class Scrubber:
                     self._heap.overwrite()
         finally:
             receiver.close()
-
-    async def _next(self) -> None:
-        """Wait for the next round: a second after something was let go, and ever later after that."""
-        if self._round >= len(PAUSES_S):
-            self._needed.clear()
-            await self._needed.wait()
-        else:
-            # What is let go meanwhile begins anew, and is waited for no longer than a second.
-            self._needed.clear()
-        pause = PAUSES_S[self._round]
-        if pause > PAUSES_S[0]:
-            try:
-                async with asyncio.timeout(pause - PAUSES_S[0]):
-                    await self._needed.wait()
-            except TimeoutError:
-                pass
-        await asyncio.sleep(PAUSES_S[0])
-        self._round += 1
 
 
 def filled(empty: deque[T]) -> deque[T]:
