@@ -28,7 +28,7 @@ from typing import Any, Final, TypeVar, cast
 T = TypeVar("T")
 
 PAUSE_S: Final = 1.0
-# So many pauses after something was let go there is a round. What ends a request is over before the last of its
+# A round comes so many pauses after something was let go. What ends a request is over before the last of its
 # objects is gone: the next rounds find those, and what a time-out lets go later, like a resting connection.
 _ROUNDS: Final = frozenset({1, 2, 4, 7, 11, 20, 50, 110})
 # All but one of a queue's block.
