@@ -136,6 +136,7 @@ TESTED_BY: dict[str, str] = {
     "relaydesk/surfaces/console/notice.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/palette.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/pane.py": "tests/surfaces/console/test_app.py",
+    "relaydesk/surfaces/console/list_pane.py": "tests/surfaces/console/panes/hops/test_pane.py",
     "relaydesk/surfaces/console/piece_line.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/session.py": "tests/surfaces/console/test_app.py",
     "relaydesk/surfaces/console/action.py": "tests/surfaces/console/test_bindings.py",

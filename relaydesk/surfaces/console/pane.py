@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
@@ -19,6 +19,9 @@ from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice, PaneState, pane_state
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
 from relaydesk.surfaces.console.widgets.rows import Sort
+
+if TYPE_CHECKING:
+    from relaydesk.surfaces.console.app import ConsoleApp
 
 
 class Pane(Container):
@@ -131,11 +134,25 @@ class Pane(Container):
 
     def copied(self) -> str:
         """What the copy key puts on the clipboard: by default the selected row's cells."""
+        return self.row_text()
+
+    # What a pane has.
+
+    def row_text(self) -> str:
+        """The selected row's cells; empty where no row is selected."""
         table = self.table
         row = table.cursor_row if table is not None else None
         return "  ".join(cell.text for cell in row.cells if cell.text) if row is not None else ""
 
-    # What a pane has.
+    @property
+    def desk(self) -> ConsoleApp:
+        """The console that the pane stands in."""
+        return cast("ConsoleApp", self.app)
+
+    @property
+    def now_ms(self) -> int:
+        """Wall-clock time of the console's own clock."""
+        return self.desk.session.clock.wall_ms()
 
     @property
     def hint(self) -> tuple[str, str, str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 import msgspec
-from textual import on
 from textual.app import ComposeResult
 
 from relaydesk.core.access.audit import AuditFilter, AuditRecord
@@ -18,15 +17,12 @@ from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.data import Link
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.audit import present
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import pane_state
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
-
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
 
 NEWEST: Final = 200
 _ALL: Final = AuditFilter()
@@ -36,7 +32,7 @@ class _Found(msgspec.Struct):
     records: tuple[AuditRecord, ...]
 
 
-class AuditPane(Pane):
+class AuditPane(ListPane):
     """The newest records that match. They are no section of a view: the pane fetches them itself.
 
     Fetched at once when the pane is shown or the filter changes, else from `tick`, which comes once a second
@@ -66,15 +62,12 @@ class AuditPane(Pane):
 
     def tick(self, now_ms: int) -> None:
         # The console's rate, at most once a second: ticks come no faster.
-        if now_ms - self._asked_ms >= 1000 / self._desk.feed.rate_hz - 100:
+        if now_ms - self._asked_ms >= 1000 / self.desk.feed.rate_hz - 100:
             self._ask()
 
     def subject(self) -> str:
         record = self._selected
         return record.id if record is not None else ""
-
-    def copied(self) -> str:
-        return self.subject()
 
     def clear_limits(self) -> bool:
         limited = self._wanted != _ALL
@@ -104,15 +97,6 @@ class AuditPane(Pane):
             return "" if getattr(record, name) else f"this record names no {name}"
         return ""
 
-    @on(LiveTable.RowHighlighted)
-    @on(LiveTable.RowSelected)
-    def _highlighted(self) -> None:
-        self._show_detail()
-
-    @property
-    def _desk(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
-
     @property
     def _selected(self) -> AuditRecord | None:
         key = self.table.cursor_key if self.table is not None else None
@@ -131,12 +115,12 @@ class AuditPane(Pane):
         if self._asking or self._link.state != "live":
             return
         self._asking = True
-        self._asked_ms = self._desk.session.clock.wall_ms()
+        self._asked_ms = self.now_ms
         work = self._fetch(self._wanted)
         self.run_worker(work, name="audit", group="audit", exclusive=True, exit_on_error=False)
 
     async def _fetch(self, wanted: AuditFilter) -> None:
-        node, now_ms = self._desk.feed.node, self._desk.session.clock.wall_ms
+        node, now_ms = self.desk.feed.node, self.desk.session.clock.wall_ms
         if node is None:
             self._asking = False
             return
@@ -172,10 +156,10 @@ class AuditPane(Pane):
             return
         self._shown = (records,)
         table.empty = "No record matches. esc shows everything." if limited else ""
-        table.rows = present.rows(records, self._desk.session.clock.wall_ms())
-        self._show_detail()
+        table.rows = present.rows(records, self.now_ms)
+        self.show_detail()
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
         record, made = self._selected, self.query_one("#record", Made)
         made.show(None if record is None else lambda width, *_: present.detail(record, width))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
-from textual import on
 from textual.app import ComposeResult
 
 from relaydesk.core.commands import Command, Outcome, ProbeRelays
@@ -13,7 +10,7 @@ from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.hops import present
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.relays.pane import probed
@@ -22,18 +19,14 @@ from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
 
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
 
-
-class HopsPane(Pane):
+class HopsPane(ListPane):
     """The newest exchanges of this node through relays."""
 
     BINDINGS = bindings_for(LIST, "hops")
 
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(spec)
-        self._failures = False
 
     def compose_body(self) -> ComposeResult:
         yield Made(id="sign")
@@ -49,30 +42,16 @@ class HopsPane(Pane):
         hops, table = view.hops.value, self.table
         if hops is None or table is None:
             return
-        table.empty = "Every hop brought an answer. esc shows them." if self._failures else ""
-        table.rows = rows = present.rows(hops, failures=self._failures)
+        table.empty = "Every hop brought an answer. esc shows them." if self.limited else ""
+        table.rows = rows = present.rows(hops, failures=self.limited)
         left_out = len(hops.hops) - len(rows)
         sign = self.query_one("#sign", Made)
-        sign.show((lambda width, *_: present.sign(left_out, width)) if self._failures else None)
-        self._show_detail()
-
-    def subject(self) -> str:
-        return (self.table.cursor_key if self.table is not None else "") or ""
-
-    def copied(self) -> str:
-        return self.subject()
+        sign.show((lambda width, *_: present.sign(left_out, width)) if self.limited else None)
+        self.show_detail()
 
     def do_failures(self) -> None:
         """Only what failed, or everything."""
-        self._failures = not self._failures
-        if self.view is not None:
-            self.show(self.view)
-
-    def clear_limits(self) -> bool:
-        limited = self._failures
-        if limited:
-            self.do_failures()
-        return limited
+        self.toggle_limit()
 
     def reason(self, action: Action) -> str:
         network = self.view.network.value if self.view is not None else None
@@ -87,19 +66,14 @@ class HopsPane(Pane):
         return ProbeRelays()
 
     def answered(self, action: Action, command: Command, outcome: Outcome) -> bool:
-        cast("ConsoleApp", self.app).say(f"{action.label}: {probed(outcome)}")
+        self.desk.say(f"{action.label}: {probed(outcome)}")
         return True
-
-    @on(LiveTable.RowHighlighted)
-    @on(LiveTable.RowSelected)
-    def _highlighted(self) -> None:
-        self._show_detail()
 
     @property
     def _hops(self) -> HopsView | None:
         return self.view.hops.value if self.view is not None else None
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
         hops, key = self._hops, self.subject()
         found = present.find(hops, key) if hops is not None and key else None
         made = self.query_one("#hop", Made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -29,7 +29,7 @@ from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.keys import detail, form, present, usage
 from relaydesk.surfaces.console.panes.keys.client import client_lines
 from relaydesk.surfaces.console.panes.keys.reveal import Reveal
@@ -37,9 +37,6 @@ from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
-
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
 
 Used: TypeAlias = usage.Usage | FaultView
 # Longer than any key of ours; an answer that is longer is none.
@@ -49,7 +46,7 @@ _ONCE: Final = "This is the only time it is shown: give it to its client before 
 _ROTATED: Final = "The old one is refused from now on: give every client this one."
 
 
-class KeysPane(Pane):
+class KeysPane(ListPane):
     """The keys, what each may use and has used."""
 
     BINDINGS = bindings_for(LIST, "keys")
@@ -70,16 +67,16 @@ class KeysPane(Pane):
     def show(self, view: NodeView) -> None:
         meta = view.meta.value
         self.query_one("#client", Made).show(lambda width, *_: client_lines(meta, width))
-        self.tick(self._now_ms)
-        self._show_detail()
+        self.tick(self.now_ms)
+        self.show_detail()
 
     def tick(self, now_ms: int) -> None:
         keys = self.view.keys.value if self.view is not None else None
         if keys is not None and self.table is not None:
-            self.table.rows = present.rows(keys, now_ms, ascii=self._desk.ascii)
+            self.table.rows = present.rows(keys, now_ms, ascii=self.desk.ascii)
 
-    def subject(self) -> str:
-        return (self.table.cursor_key if self.table is not None else "") or ""
+    def copied(self) -> str:
+        return self.row_text()
 
     def meant(self, action: Action, *answers: str) -> str:
         if action.id == "keys.add":
@@ -106,9 +103,9 @@ class KeysPane(Pane):
     def request(self, action: Action, *answers: str) -> Command:
         match action.id.partition(".")[2]:
             case "add":
-                return AddKey(name=answers[0], settings=form.settings(answers[1:], self._now_ms))
+                return AddKey(name=answers[0], settings=form.settings(answers[1:], self.now_ms))
             case "edit":
-                changes = form.settings(answers, self._now_ms, self._selected)
+                changes = form.settings(answers, self.now_ms, self._selected)
                 if not changes:
                     raise LocalError("invalid_request", "nothing is different", "change a line, or leave it")
                 return SetKey(name=self.subject(), settings=changes)
@@ -155,37 +152,25 @@ class KeysPane(Pane):
         # What could not be fetched is asked for again by whoever looks at it again.
         if isinstance(self._used.get(self.subject(), (0, None))[1], FaultView):
             del self._used[self.subject()]
-        self._show_detail()
-
-    @on(LiveTable.RowHighlighted)
-    def _highlighted(self) -> None:
-        self._show_detail()
-
-    @property
-    def _desk(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
-
-    @property
-    def _now_ms(self) -> int:
-        return self._desk.session.clock.wall_ms()
+        self.show_detail()
 
     @property
     def _selected(self) -> KeyView | None:
         return present.find(self.view.keys.value, self.subject()) if self.view is not None else None
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
         view, key = self.view, self._selected
         made = self.query_one("#key", Made)
         if view is None or key is None:
             made.show(None)
             return
         self._ask(key.name)
-        meta, now_ms, used = view.meta.value, self._now_ms, self._used.get(key.name, (0, None))[1]
+        meta, now_ms, used = view.meta.value, self.now_ms, self._used.get(key.name, (0, None))[1]
         made.show(lambda width, _height, ascii: detail.lines(key, meta, used, now_ms, width, ascii=ascii))
 
     def _ask(self, name: str) -> None:
         """Have the usage fetched, once a day: what is of today the view says."""
-        today = day_of(self._now_ms)
+        today = day_of(self.now_ms)
         known = self._used.get(name)
         if self.query_one(ListDetail).detail_shown and (known is None or known[0] != today):
             self._used[name] = (today, known[1] if known is not None else None)
@@ -193,7 +178,7 @@ class KeysPane(Pane):
             self.run_worker(work, name="usage", group="usage", exit_on_error=False)
 
     async def _fetch(self, name: str, today: int) -> None:
-        node = self._desk.feed.node
+        node = self.desk.feed.node
         if node is None:
             return
         try:
@@ -203,7 +188,7 @@ class KeysPane(Pane):
         else:
             found = outcome.fault or usage.as_usage(outcome.value) or fault_view(_UNREADABLE)
         self._used[name] = (today, found)
-        self._show_detail()
+        self.show_detail()
 
 
 _NO_END: Final = "the default key is not revoked; r replaces it"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from textual import on
 from textual.app import ComposeResult
 
 from relaydesk.core.access.quota import day_of
@@ -17,7 +16,7 @@ from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.keys.reveal import Reveal
 from relaydesk.surfaces.console.panes.ledger import cards, earned, form, head, present, tickets
 from relaydesk.surfaces.console.panes.ledger.words import UNIT, amount
@@ -32,7 +31,6 @@ from relaydesk.surfaces.console.widgets.spans import Line, fit_line, line_width
 if TYPE_CHECKING:
     from textual import events
 
-    from relaydesk.surfaces.console.app import ConsoleApp
 
 # Lines of sums by the least rows of a terminal.
 _HEAD: Final = ((32, 3), (24, 2), (0, 1))
@@ -42,7 +40,7 @@ _ONCE: Final = (
 )
 
 
-class LedgerPane(Pane):
+class LedgerPane(ListPane):
     """The books of this node, one list at a time."""
 
     BINDINGS = bindings_for(LIST, "ledger")
@@ -68,25 +66,22 @@ class LedgerPane(Pane):
         self.query_one("#head", Made).show(self._head)
         self._show_tabs()
         self._show_rows()
-        self._show_detail()
+        self.show_detail()
 
     def tick(self, now_ms: int) -> None:
         if self._ledger is None or self.state.covers:
             return
         self._show_rows()
         if self.query_one(ListDetail).detail_shown:
-            self._show_detail()
+            self.show_detail()
 
     def on_resize(self, _event: events.Resize) -> None:
         self._show_tabs()
         self.query_one("#head", Made).update()
 
-    def subject(self) -> str:
-        return (self.table.cursor_key if self.table is not None else "") or ""
-
     def copied(self) -> str:
         found = self.subject()
-        return found if self._book.id != "earnings" else super().copied()
+        return found if self._book.id != "earnings" else self.row_text()
 
     # Which list is shown.
 
@@ -164,7 +159,7 @@ class LedgerPane(Pane):
     def request(self, action: Action, *answers: str) -> Command:
         match action.id.partition(".")[2]:
             case "issue":
-                value, expires_ms, note = form.issued(answers, self._now_ms)
+                value, expires_ms, note = form.issued(answers, self.now_ms)
                 return IssueCredit(amount=value, expires_ms=expires_ms, note=note)
             case "redeem":
                 return RedeemCredit(code=form.code(answers[0]))
@@ -190,26 +185,13 @@ class LedgerPane(Pane):
             return True
         if isinstance(command, RedeemCredit) and "operator" in value:
             where = short_ref(f"{value['operator']}:{value.get('node', '')}")
-            self._desk.say(form.handed_in(safe_text(where), value), timeout=8)
+            self.desk.say(form.handed_in(safe_text(where), value), timeout=8)
             return True
         if isinstance(command, ResolveDispute) and isinstance(value.get("refunded"), int):
             said = f"{amount(command.amount)} earned, {amount(value['refunded'])} went back"
-            self._desk.say(f"resolved: {said}", timeout=8)
+            self.desk.say(f"resolved: {said}", timeout=8)
             return True
         return False
-
-    @on(LiveTable.RowHighlighted)
-    @on(LiveTable.RowSelected)
-    def _highlighted(self) -> None:
-        self._show_detail()
-
-    @property
-    def _desk(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
-
-    @property
-    def _now_ms(self) -> int:
-        return self._desk.session.clock.wall_ms()
 
     @property
     def _ledger(self) -> LedgerView | None:
@@ -248,13 +230,13 @@ class LedgerPane(Pane):
         if not table.move_to(self._places.get(name, "")):
             table.action_edge(0)
         self._show_tabs()
-        self._show_detail()
+        self.show_detail()
 
     def _show_rows(self) -> None:
         ledger, table = self._ledger, self.table
         if ledger is not None and table is not None:
             table.empty = self._book.empty
-            table.rows = self._book.rows(ledger, self._now_ms, self._desk.ascii)
+            table.rows = self._book.rows(ledger, self.now_ms, self.desk.ascii)
 
     def _show_tabs(self) -> None:
         if self._ledger is not None:
@@ -263,14 +245,14 @@ class LedgerPane(Pane):
 
     def _head(self, width: int, *_: object) -> tuple[Line, ...]:
         most = next(lines for rows, lines in _HEAD if self.app.size.height >= rows)
-        return head.lines(self._ledger or LedgerView(), width, most, ascii=self._desk.ascii)
+        return head.lines(self._ledger or LedgerView(), width, most, ascii=self.desk.ascii)
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
         ledger, key, made = self._ledger, self.subject(), self.query_one("#one", Made)
         if ledger is None or not key:
             made.show(None)
             return
-        now_ms, name = self._now_ms, self._book.id
+        now_ms, name = self.now_ms, self._book.id
         made.show(lambda width, _height, ascii: card(name, key, ledger, now_ms, width, ascii=ascii))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import msgspec
 from textual import on
@@ -34,15 +34,12 @@ from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.ask import Field
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.made import Made, Make
 from relaydesk.surfaces.console.panes.models import fit, jobs, offers, present
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
-
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
 
 Fit: TypeAlias = FitReport | FaultView
 _KEEP_ALIVE: Final = duration("0s", "720h", forever=True)
@@ -58,7 +55,7 @@ _EXAMPLES: Final = {
 _FREE_STEP_MIB: Final = 64
 
 
-class ModelsPane(Pane):
+class ModelsPane(ListPane):
     """The models, and the fit report of the one under the cursor."""
 
     BINDINGS = bindings_for(LIST, "models")
@@ -98,13 +95,7 @@ class ModelsPane(Pane):
         strip = self.query_one("#jobs", Made)
         strip.show(lambda width, _height, ascii: jobs.lines(running, width, ascii=ascii))
         strip.set_class(bool(jobs.lines(running, self.size.width)), "-some")
-        self._show_selected()
-
-    def subject(self) -> str:
-        return (self.table.cursor_key if self.table is not None else "") or ""
-
-    def copied(self) -> str:
-        return self.subject()
+        self.show_detail()
 
     def close_detail(self) -> bool:
         self.remove_class("-detail")
@@ -138,7 +129,7 @@ class ModelsPane(Pane):
 
     def settle(self, action: Action) -> bool:
         # What has failed already cannot be broken off, but need not be looked at any longer.
-        return action.id == "models.cancel" and self._job is None and self._desk.dismiss_failed()
+        return action.id == "models.cancel" and self._job is None and self.desk.dismiss_failed()
 
     async def prepare(self, action: Action) -> None:
         name = self.subject()
@@ -236,10 +227,6 @@ class ModelsPane(Pane):
 
     # The fit report of the model that is looked at.
 
-    @on(LiveTable.RowHighlighted)
-    def _highlighted(self) -> None:
-        self._show_selected()
-
     @on(LiveTable.SortChanged)
     def _sorted(self) -> None:
         if self.view is not None:
@@ -248,11 +235,7 @@ class ModelsPane(Pane):
     @on(LiveTable.RowSelected)
     def _opened(self) -> None:
         self.add_class("-detail")
-        self._show_selected()
-
-    @property
-    def _desk(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
+        self.show_detail()
 
     @property
     def _models(self) -> ModelsView | None:
@@ -288,7 +271,7 @@ class ModelsPane(Pane):
             raise LocalError("not_found", f"there is no fit report of {name}: {why}", "enter tries again")
         return found
 
-    def _show_selected(self) -> None:
+    def show_detail(self) -> None:
         model = self._selected
         detail, why = self.query_one("#model", Made), self.query_one("#why", Made)
         if model is None:
@@ -324,7 +307,7 @@ class ModelsPane(Pane):
             self.run_worker(work, name="fit report", group="fit", exclusive=True, exit_on_error=False)
 
     async def _fetch(self, name: str) -> None:
-        node = self._desk.feed.node
+        node = self.desk.feed.node
         if node is None:
             return
         try:
@@ -338,7 +321,7 @@ class ModelsPane(Pane):
         else:
             found = outcome.fault or _as_report(outcome.value)
         self._fits[name] = (self._fits.get(name, (None, None))[0], found)
-        self._show_selected()
+        self.show_detail()
 
 
 def fit_basis(models: ModelsView) -> object:

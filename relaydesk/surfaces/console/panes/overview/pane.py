@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 
@@ -20,10 +20,6 @@ from relaydesk.surfaces.console.panes.overview import present
 from relaydesk.surfaces.console.panes.overview.history import STEP_MS, History
 from relaydesk.surfaces.console.registry import PaneSpec
 from relaydesk.surfaces.console.states import Notice
-
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
-
 
 # Where there is a network, its check is worth a place in the footer.
 _CHECK: Final = 35
@@ -91,23 +87,19 @@ class OverviewPane(Pane):
     def request(self, action: Action, *answers: str) -> Command:
         return PullModel(reference=FIRST)
 
-    @property
-    def _desk(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
-
     def _sample(self) -> None:
-        feed = self._desk.feed
+        feed = self.desk.feed
         if feed.paused:
             return
         health = feed.shown.health.value if feed.link.state == "live" else None
         rate = health.tokens_per_s if health is not None else None
-        self.history.add(self._desk.session.clock.wall_ms(), rate)
+        self.history.add(self.now_ms, rate)
 
     def _draw(self, view: NodeView) -> None:
         models = view.models.value
         if models is None:
             return
-        history, now_ms = self.history.values, self._desk.session.clock.wall_ms()
+        history, now_ms = self.history.values, self.now_ms
         self._drawn = (history, now_ms // 60_000)
         self.query_one("#picture", Made).show(
             lambda width, height, ascii: present.picture(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 import msgspec
-from textual import on
 from textual.app import ComposeResult
 
 from relaydesk.core.codec import convert
@@ -23,7 +22,7 @@ from relaydesk.core.view.node_view import NodeView
 from relaydesk.surfaces.console.action import LIST, Action
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.hopcheck.actions import OPEN
 from relaydesk.surfaces.console.panes.hops.present import outcome as outcome_of
 from relaydesk.surfaces.console.panes.made import Made
@@ -34,9 +33,6 @@ from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
 from relaydesk.surfaces.console.widgets.rows import Row
 from relaydesk.surfaces.console.widgets.spans import Line
-
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
 
 # Lines of the head by the least rows of a terminal.
 _HEAD: Final = ((32, 6), (24, 4), (0, 2))
@@ -60,14 +56,13 @@ class Probes(msgspec.Struct, frozen=True):
     probes: tuple[HopView, ...] = ()
 
 
-class RelaysPane(Pane):
+class RelaysPane(ListPane):
     """The nodes of the network, this one's place among them, and what was seen of each."""
 
     BINDINGS = bindings_for(LIST, "relays")
 
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(spec)
-        self._trouble = False
 
     def compose_body(self) -> ComposeResult:
         yield Made(id="head")
@@ -83,13 +78,13 @@ class RelaysPane(Pane):
         if relays is None or table is None:
             return
         network = view.network.value
-        table.empty = "Nothing wants a look. esc shows everything again." if self._trouble else ""
+        table.empty = "Nothing wants a look. esc shows everything again." if self.limited else ""
         table.rows = rows = self._rows(relays)
         left_out = len(present.everybody(relays, network)) - len(rows)
         sign = self.query_one("#sign", Made)
-        sign.show((lambda width, *_: present.sign(left_out, width)) if self._trouble else None)
+        sign.show((lambda width, *_: present.sign(left_out, width)) if self.limited else None)
         self.query_one("#head", Made).show(self._head)
-        self._show_detail()
+        self.show_detail()
 
     def tick(self, now_ms: int) -> None:
         relays, table = self._relays, self.table
@@ -98,25 +93,11 @@ class RelaysPane(Pane):
         table.rows = self._rows(relays)
         self.query_one("#head", Made).update()
         if self.query_one(ListDetail).detail_shown:
-            self._show_detail()
-
-    def subject(self) -> str:
-        return (self.table.cursor_key if self.table is not None else "") or ""
-
-    def copied(self) -> str:
-        return self.subject()
+            self.show_detail()
 
     def do_trouble(self) -> None:
         """Only what wants a look, or everything."""
-        self._trouble = not self._trouble
-        if self.view is not None:
-            self.show(self.view)
-
-    def clear_limits(self) -> bool:
-        limited = self._trouble
-        if limited:
-            self.do_trouble()
-        return limited
+        self.toggle_limit()
 
     def weight(self, action: Action) -> int:
         return _CHECK if action.id == OPEN.id else action.footer
@@ -165,21 +146,8 @@ class RelaysPane(Pane):
         if not isinstance(command, ProbeRelays):
             return False
         what = f"probe {short_ref(command.ref)}" if command.ref else action.label
-        self._desk.say(f"{what}: {probed(outcome)}")
+        self.desk.say(f"{what}: {probed(outcome)}")
         return True
-
-    @on(LiveTable.RowHighlighted)
-    @on(LiveTable.RowSelected)
-    def _highlighted(self) -> None:
-        self._show_detail()
-
-    @property
-    def _desk(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
-
-    @property
-    def _now_ms(self) -> int:
-        return self._desk.session.clock.wall_ms()
 
     @property
     def _relays(self) -> RelaysView | None:
@@ -195,15 +163,15 @@ class RelaysPane(Pane):
         return present.find(relays, self._network, self.subject()) if relays is not None else None
 
     def _rows(self, relays: RelaysView) -> tuple[Row, ...]:
-        ascii = self._desk.ascii
-        return present.rows(relays, self._network, self._now_ms, trouble=self._trouble, ascii=ascii)
+        ascii = self.desk.ascii
+        return present.rows(relays, self._network, self.now_ms, trouble=self.limited, ascii=ascii)
 
     def _head(self, width: int, *_: object) -> tuple[Line, ...]:
         most = next(lines for rows, lines in _HEAD if self.app.size.height >= rows)
-        return head.lines(self._network, self._relays or RelaysView(), self._now_ms, width, most)
+        return head.lines(self._network, self._relays or RelaysView(), self.now_ms, width, most)
 
-    def _show_detail(self) -> None:
-        relay, network, now_ms = self._selected, self._network, self._now_ms
+    def show_detail(self) -> None:
+        relay, network, now_ms = self._selected, self._network, self.now_ms
         made = self.query_one("#relay", Made)
         if relay is None:
             made.show(None)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
-from textual import on
 from textual.app import ComposeResult
 
 from relaydesk.core.view.node_view import NodeView
@@ -12,7 +9,7 @@ from relaydesk.core.view.sections import RequestsView
 from relaydesk.surfaces.console.action import LIST
 from relaydesk.surfaces.console.bindings import bindings_for
 from relaydesk.surfaces.console.list_detail import ListDetail
-from relaydesk.surfaces.console.pane import Pane
+from relaydesk.surfaces.console.list_pane import ListPane
 from relaydesk.surfaces.console.panes.made import Made
 from relaydesk.surfaces.console.panes.requests import present
 from relaydesk.surfaces.console.registry import PaneSpec
@@ -20,21 +17,17 @@ from relaydesk.surfaces.console.states import Notice
 from relaydesk.surfaces.console.widgets.live_table import LiveTable
 from relaydesk.surfaces.console.widgets.rows import Sort
 
-if TYPE_CHECKING:
-    from relaydesk.surfaces.console.app import ConsoleApp
-
 _SLOWEST = Sort("total", descending=True)
 _FRESH_MS = 900
 
 
-class RequestsPane(Pane):
+class RequestsPane(ListPane):
     """Requests under way, and the newest that ended."""
 
     BINDINGS = bindings_for(LIST, "requests")
 
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(spec)
-        self._failures = False
         self._shown_ms = 0
 
     def compose_body(self) -> ComposeResult:
@@ -49,13 +42,13 @@ class RequestsPane(Pane):
         requests, table = view.requests.value, self.table
         if requests is None or table is None:
             return
-        table.empty = "Nothing has failed. esc shows everything again." if self._failures else ""
-        self._shown_ms = self._now_ms
-        table.rows = rows = present.rows(requests, self._shown_ms, failures=self._failures)
+        table.empty = "Nothing has failed. esc shows everything again." if self.limited else ""
+        self._shown_ms = self.now_ms
+        table.rows = rows = present.rows(requests, self._shown_ms, failures=self.limited)
         left_out = len(requests.in_flight) + len(requests.recent) - len(rows)
         sign = self.query_one("#sign", Made)
-        sign.show((lambda width, *_: present.sign(left_out, width)) if self._failures else None)
-        self._show_detail()
+        sign.show((lambda width, *_: present.sign(left_out, width)) if self.limited else None)
+        self.show_detail()
 
     def tick(self, now_ms: int) -> None:
         requests = self._requests
@@ -65,12 +58,6 @@ class RequestsPane(Pane):
         if not self.state.covers and self.view is not None:
             self.show(self.view)
 
-    def subject(self) -> str:
-        return (self.table.cursor_key if self.table is not None else "") or ""
-
-    def copied(self) -> str:
-        return self.subject()
-
     def do_slowest(self) -> None:
         """The slowest at the top, under the cursor; or the owner's order again."""
         if self.table is not None:
@@ -79,35 +66,18 @@ class RequestsPane(Pane):
 
     def do_failures(self) -> None:
         """Only what went wrong, or everything."""
-        self._failures = not self._failures
-        if self.view is not None:
-            self.show(self.view)
-
-    def clear_limits(self) -> bool:
-        limited = self._failures
-        if limited:
-            self.do_failures()
-        return limited
-
-    @on(LiveTable.RowHighlighted)
-    @on(LiveTable.RowSelected)
-    def _highlighted(self) -> None:
-        self._show_detail()
-
-    @property
-    def _now_ms(self) -> int:
-        return cast("ConsoleApp", self.app).session.clock.wall_ms()
+        self.toggle_limit()
 
     @property
     def _requests(self) -> RequestsView | None:
         return self.view.requests.value if self.view is not None else None
 
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
         requests, key = self._requests, self.subject()
         found = present.find(requests, key) if requests is not None and key else None
         detail = self.query_one("#request", Made)
         if found is None:
             detail.show(None)
             return
-        now_ms = self._now_ms
+        now_ms = self.now_ms
         detail.show(lambda width, _height, ascii: present.detail(found, now_ms, width, ascii=ascii))
