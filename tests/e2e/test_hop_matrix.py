@@ -326,17 +326,9 @@ def test_an_edge_of_the_slice(matrix: Matrix, case: tuple[str, str]) -> None:
     of_single(matrix, *case)
 
 
-# The inner layer's limit shows as a failure of the outer one.
-BODY_CUT = ("varnish", "nginx", "small", "")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("case", LAYERED, ids=named)
 def test_two_layers_in_a_row(matrix: Matrix, case: tuple[str, str, str, str]) -> None:
-    if case == BODY_CUT:
-        pytest.xfail(
-            "an inner Varnish that breaks a body off makes nginx answer 502: no remedy changes that yet"
-        )
     inner, outer, *wrong = case
     products = {"inner": PRODUCTS[inner], "public": PRODUCTS[outer]}
     found = {

@@ -280,4 +280,7 @@ def _family(code: str) -> str:
     """Faults of one family hide each other: where nothing gets through, it does not matter in which way."""
     if code in BLOCKING:
         return "way"
-    return "marker" if code in ("marker_removed", "answer_replaced") else code
+    if code in ("marker_removed", "answer_replaced"):
+        return "marker"
+    # A limit further in, which cuts a body off, is a failure to whoever was passing it on.
+    return "body" if code in ("body_limited", "body_failed") else code

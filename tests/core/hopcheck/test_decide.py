@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,8 +64,8 @@ def test_the_first_layer_from_inside_is_guilty_and_no_other(plan: dict[str, list
             for code in FAULTS[fault][1]:
                 guilty.setdefault(code, layer)
     found = {finding.code: finding.layer for finding in report.findings if finding.code in guilty}
-    # A marker that is gone hides a page in the place of an answer, and the other way round.
-    hidden = {"marker_removed", "answer_replaced"}
+    # One that is gone hides the other: a marker and a page in its place, a limit and a failure at the body.
+    hidden = {"marker_removed", "answer_replaced", "body_limited", "body_failed"}
     assert {code: found.get(code) for code in guilty if code not in hidden} == {
         code: layer for code, layer in guilty.items() if code not in hidden
     }
@@ -90,6 +91,18 @@ def test_the_same_fault_twice_is_the_inner_ones_until_that_is_mended() -> None:
     assert [f.layer for f in decide(layers("inner", "outer"), both).findings] == ["inner"]
     mended = seen_through(("inner", "outer"), {"outer": ["stripped"]})
     assert [f.layer for f in decide(layers("inner", "outer"), mended).findings] == ["outer"]
+
+
+@pytest.mark.parametrize("fault", ["limited", "failing"])
+def test_a_limit_further_in_is_not_whoever_fails_because_of_it(fault: str) -> None:
+    inner, outer = clean(layers("inner")[1]), clean(layers("inner")[2])
+    seen = {
+        "loopback": clean(layers()[0]),
+        "inner": FAULTS["limited"][0](inner),
+        "public": FAULTS[fault][0](outer),
+    }
+    (finding,) = decide(layers("inner"), seen).findings
+    assert (finding.code, finding.layer) == ("body_limited", "inner")
 
 
 def test_a_name_that_leads_inside_blames_nobody() -> None:
