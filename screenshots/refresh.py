@@ -165,10 +165,15 @@ async def draw(shot: Shot, size: tuple[int, int], frames: tuple[Frame, ...], ans
 
 
 def in_network(frames: tuple[Frame, ...], now_ms: int) -> tuple[Frame, ...]:
-    """The recording with a network from its beginning on."""
+    """The recording with a network from its beginning on, in place of its own."""
     made: dict[str, Any] = {name: Section("ready", now_ms, value) for name, value in sections(now_ms).items()}
     first = msgspec.structs.replace(frames[0].update, **made)
-    return (msgspec.structs.replace(frames[0], update=first), *frames[1:])
+    own = dict.fromkeys(made)
+    later = [
+        msgspec.structs.replace(each, update=msgspec.structs.replace(each.update, **own))
+        for each in frames[1:]
+    ]
+    return (msgspec.structs.replace(frames[0], update=first), *later)
 
 
 def end_ms(frames: tuple[Frame, ...]) -> int:

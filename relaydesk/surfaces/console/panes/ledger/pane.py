@@ -48,6 +48,8 @@ class LedgerPane(ListPane):
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(spec)
         self._book = present.BOOKS[0]
+        # Until a list was asked for, or found that holds something.
+        self._fresh = True
         # Where the cursor was in lists that are not shown.
         self._places: dict[str, str] = {}
 
@@ -61,8 +63,10 @@ class LedgerPane(ListPane):
         return present.notice(ledger, view.network.value) if ledger is not None else None
 
     def show(self, view: NodeView) -> None:
-        if view.ledger.value is None or self.table is None:
+        ledger = view.ledger.value
+        if ledger is None or self.table is None:
             return
+        self._open_first(ledger)
         self.query_one("#head", Made).show(self._head)
         self._show_tabs()
         self._show_rows()
@@ -215,8 +219,15 @@ class LedgerPane(ListPane):
         ids = [book.id for book in present.BOOKS]
         self._open(ids[(ids.index(self._book.id) + by) % len(ids)])
 
+    def _open_first(self, ledger: LedgerView) -> None:
+        """Begin with a list that holds something: a payer has no accounts, a target no credit elsewhere."""
+        filled = next((book for book in present.BOOKS if book.count(ledger)), None)
+        if self._fresh and filled is not None:
+            self._open(filled.id)
+
     def _open(self, name: str) -> None:
         """Show another list, with the cursor where it was there."""
+        self._fresh = False
         table = self.table
         if table is None or self._ledger is None or name == self._book.id:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from relaydesk.core.commands import IssueCredit, Outcome, RedeemCredit, ResolveDispute
+from relaydesk.core.view.ledger import LedgerView
 from relaydesk.core.view.network import NetworkView
 from relaydesk.surfaces.console.ask import Confirm, Prompt
 from relaydesk.surfaces.console.panes.keys.reveal import Reveal
@@ -37,6 +38,20 @@ async def test_lists_are_gone_through_and_keep_their_place(desk: Desk) -> None:
         await pilot.press("c")
         await pilot.pause()
         assert app.clipboard == transaction("d1")
+
+
+async def test_it_begins_with_a_list_that_holds_something_and_stays_where_it_was_led(desk: Desk) -> None:
+    desk.values |= sections(NOW_MS)
+    payer = msgspec.structs.replace(LedgerView(), credit=ledger(NOW_MS).credit)
+    desk.values["ledger"] = payer
+    async with console(desk) as (app, pilot):
+        await pilot.press("9")
+        assert "TO TELL" in await settled(app, pilot)
+        await pilot.press("v")
+        assert "ACCOUNT" in await settled(app, pilot)
+        desk.set(ledger=msgspec.structs.replace(payer, issued=1))
+        await refreshed(app, pilot)
+        assert "ACCOUNT" in await settled(app, pilot)
 
 
 async def test_a_click_on_a_name_opens_its_list_and_closes_the_card(desk: Desk) -> None:
