@@ -347,8 +347,7 @@ def test_once_a_circuit_is_closed_the_relay_holds_nothing_of_it(left: Evidence) 
     assert not left.memory["resting"].find(*known.names, most=3, around=200)
     # By TLS OpenSSL's buffers of a connection that rests can lie where the body was, and are not filled.
     assert left.by_tls or not left.memory["resting"].find(*known.sentences, most=3, around=200)
-    looked_for = known.names if left.by_tls else (*known.sentences, *known.names)
-    assert not left.memory["closed"].find(*looked_for, most=3, around=200)
+    assert not left.memory["closed"].find(*known.sentences, *known.names, most=3, around=200)
 
 
 def test_once_a_client_is_gone_its_address_is_nowhere(left: Evidence) -> None:

@@ -131,11 +131,13 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
     trust = await asyncio.to_thread(trusting, ground.settings())
     folder = ground.paths.state / IDENTITY_FOLDER
     identity = await asyncio.to_thread(Identity.open, secrets, folder, ground.clock, ground.rng)
+    scrubber = Scrubber()
     outbound = Outbound(
         ground.clock,
         allow_private=lambda: ground.lab,
         tls=lambda: trust,
         source=ground.settings().outbound_address,
+        left=scrubber.left,
     )
     book, sources, publisher = await _directories(ground, said, identity, outbound)
     meter = RelayMeter(ground.clock, RelayMeterRepo(ground.database))
@@ -167,7 +169,7 @@ async def assemble(ground: Ground, said: Said, secrets: Secrets) -> Parts:
             draining=ground.draining,
             also=frozenset({LEDGER_PATH}),
         ),
-        scrubber=Scrubber(),
+        scrubber=scrubber,
         trust=trust,
         ledger=ledger,
         purse=purse,

@@ -37,7 +37,8 @@ class Outbound:
 
     ``tls`` gives the context that decides whom to trust; ``allow_private`` lets it dial addresses that are
     not public and speak plain HTTP (labs). ``source`` is the address of this machine that it connects from,
-    empty where the system chooses.
+    empty where the system chooses. ``left`` is told whenever a connection ends: what went over it is in memory
+    that is free from then on.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Outbound:
         tls: Callable[[], ssl.SSLContext],
         resolve: Resolve = system_resolve,
         source: str = "",
+        left: Callable[[], None] = lambda: None,
     ) -> None:
         self._clock = clock
+        self._left = left
         self._allow_private = allow_private
         self._tls = tls
         self._resolve = resolve
@@ -138,7 +141,7 @@ class Outbound:
             await connection.head(head_s)
         except BaseException:
             self._busy.discard(connection)
-            connection.abort()
+            self._end(connection)
             await cancel_and_wait(pump)
             raise
         return Reply(connection, lambda done: self._give_back(origin, done), pump, silence_s)
@@ -179,7 +182,7 @@ class Outbound:
                 del self._resting[origin]
             if connection.resting:
                 return connection
-            connection.abort()
+            self._end(connection)
         return None
 
     def _give_back(self, origin: Origin, connection: Connection) -> None:
@@ -187,7 +190,7 @@ class Outbound:
         connection.rest()
         some = self._resting.setdefault(origin, [])
         if not connection.resting or self._closed or len(some) >= REST_EACH or self._count >= REST_ALL:
-            connection.abort()
+            self._end(connection)
             if not some:
                 del self._resting[origin]
             return
@@ -206,6 +209,11 @@ class Outbound:
             self._count -= 1
             if not some:
                 del self._resting[origin]
+        self._left()
+
+    def _end(self, connection: Connection) -> None:
+        connection.abort()
+        self._left()
 
     def _close_old(self) -> None:
         self._sweep = None

@@ -20,6 +20,7 @@ def client(**options: Any) -> Outbound:
         options.pop("clock", SystemClock()),
         allow_private=lambda: options.get("private", True),
         tls=ssl.create_default_context,
+        left=options.get("left", lambda: None),
     )
 
 
@@ -219,6 +220,26 @@ async def test_connections_rest_for_a_while_and_not_without_bound(monkeypatch: p
         clock.advance(1)
         await until(lambda: outbound.resting == 0)
         await until(lambda: target.open == 0)
+    await outbound.aclose()
+
+
+async def test_every_end_of_a_connection_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever overwrites free memory must know: one that rests ends long after its last request."""
+    monkeypatch.setattr(module, "REST_S", 0.05)
+    told: list[str] = []
+    clock = FakeClock()
+    outbound = client(clock=clock, left=lambda: told.append("left"))
+    async with Target() as target:
+        await (await ask(outbound, target)).read(9)
+        assert (outbound.resting, told) == (1, [])
+        clock.advance(1)
+        await until(lambda: outbound.resting == 0)
+        assert told == ["left"]
+        await (await ask(outbound, target)).aclose()
+        assert told == ["left"] * 2, "an answer that nobody reads"
+        target.do = sends(b"", close=True)
+        await failure(outbound, target)
+        assert told == ["left"] * 3
     await outbound.aclose()
 
 
