@@ -30,7 +30,7 @@ from relaydesk.engine.relay.asking.view import Stranger
 from relaydesk.engine.relay.details import OwnDetails
 from relaydesk.engine.relay.directory.book import Book
 from relaydesk.engine.relay.directory.keeper import Keeper
-from relaydesk.engine.relay.directory.publisher import Publisher, Wanted
+from relaydesk.engine.relay.directory.publisher import Publisher
 from relaydesk.engine.relay.directory.shelf import Shelf
 from relaydesk.engine.relay.directory.sources import Sources
 from relaydesk.engine.relay.entrance import trusting
@@ -96,7 +96,7 @@ class Said:
 
     changed: Callable[[], None]
     book_changed: Callable[[], None]
-    wanted: Callable[[], Wanted | None]
+    wanted: Callable[[], str]
     offers: Callable[[], tuple[OfferedModel, ...]]
 
 

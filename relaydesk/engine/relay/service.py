@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -43,7 +43,6 @@ from relaydesk.engine.ledger.service import LedgerService
 from relaydesk.engine.relay.asking.view import offers_view
 from relaydesk.engine.relay.commands import RelayCommands
 from relaydesk.engine.relay.directory.commands import OperatorCommands
-from relaydesk.engine.relay.directory.publisher import Wanted
 from relaydesk.engine.relay.entrance import entrance
 from relaydesk.engine.relay.exchange.commands import AccountCommands
 from relaydesk.engine.relay.exchange.redeemer import Redeemer
@@ -165,7 +164,7 @@ class NetworkService:
             return ()
         kept = () if parts.keeper is None else (parts.keeper,)
         ledger = LedgerService(parts.ledger, self.ground.clock)
-        own = (_Named("relay meter", parts.meter.run), parts.scrubber, parts.keys, ledger, self)
+        own = (parts.meter, parts.scrubber, parts.keys, ledger, self)
         return (*own, parts.sources, parts.publisher, *kept, parts.settler, *parts.asker.services())
 
     async def run(self) -> None:
@@ -247,10 +246,10 @@ class NetworkService:
         parts = self.parts
         return LedgerCommands(parts.ledger, parts.purse).view() if parts is not None else LedgerView()
 
-    def _wanted(self) -> Wanted | None:
+    def _wanted(self) -> str:
         """What to publish: nothing where nobody could use it."""
         url = self._settings().public_url
-        return Wanted(url) if url and not self._distrusted else None
+        return url if not self._distrusted else ""
 
     def _unpublished(self, parts: Parts) -> SafeText:
         return safe_text(self._distrusted, 512) if self._distrusted else parts.publisher.unpublished()
@@ -314,17 +313,6 @@ class NetworkService:
             self.parts.asker.report.listing_changed()
         self._bus.publish(NetworkChanged())
         self._bus.publish(RelaysChanged())
-
-
-class _Named:
-    """A coroutine as a service."""
-
-    def __init__(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        self.name = name
-        self._run = run
-
-    async def run(self) -> None:
-        await self._run()
 
 
 def _sentence(door: Door) -> str:

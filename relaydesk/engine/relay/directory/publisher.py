@@ -13,7 +13,7 @@ import msgspec
 from relaydesk.core.errors import FaultError
 from relaydesk.core.ports import Clock
 from relaydesk.core.relay.directory.certificate import DAY_S
-from relaydesk.core.relay.directory.record import NodeRecord, issue_record, read_record
+from relaydesk.core.relay.directory.record import NodeRecord, Status, issue_record, read_record
 from relaydesk.core.relay.directory.refusal import Refused
 from relaydesk.core.relay.directory.source import Source
 from relaydesk.core.relay.door import NO_DIRECTORY, NO_PUBLIC_URL
@@ -38,14 +38,6 @@ _ANSWER_BYTES: Final = 16 * 1024
 _WARN_S: Final = 14 * DAY_S
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the node wants to be known by."""
-
-    base_url: str
-    staging: bool = False
-
-
 class _Why(msgspec.Struct, frozen=True):
     message: str = ""
 
@@ -65,7 +57,7 @@ class _Place:
 
 
 class Publisher:
-    """Run it as a service. ``wanted`` says what to publish, None for nothing; tell `changed` when it does.
+    """Run it as a service. ``wanted`` is the base URL to be known by, empty for none; `changed` is to be told.
 
     A record is kept before it is shown, so that no version is given twice. ``sleep`` is for tests.
     """
@@ -80,7 +72,7 @@ class Publisher:
         outbound: Outbound,
         clock: Clock,
         alerts: AlertBoard,
-        wanted: Callable[[], Wanted | None],
+        wanted: Callable[[], str],
         *,
         on_change: Callable[[], None],
         sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
@@ -103,7 +95,7 @@ class Publisher:
 
     def unpublished(self) -> SafeText:
         """Why no directory lists this node; empty where one does."""
-        if self._wanted() is None:
+        if not self._wanted():
             return safe_text(NO_PUBLIC_URL)
         if not self._sources.sources:
             return safe_text(NO_DIRECTORY)
@@ -145,15 +137,13 @@ class Publisher:
         now = self._clock.wall_ms() // 1000
         last = await self._last(now)
         certificate = self._identity.certificate
-        if wanted is None and (last is None or last.ref != certificate.ref):
+        if not wanted and (last is None or last.ref != certificate.ref):
             return None
         # Withdrawn where it is not wanted any more: at the place that it was.
-        base_url = wanted.base_url if wanted is not None else last.base_url if last is not None else ""
-        staging = wanted is not None and wanted.staging
-        status = "active" if wanted is not None else "retired"
-        if last is not None and (last.base_url, last.staging, last.status, last.certificate.envelope) == (
+        base_url = wanted or (last.base_url if last is not None else "")
+        status: Status = "active" if wanted else "retired"
+        if last is not None and (last.base_url, last.status, last.certificate.envelope) == (
             base_url,
-            staging,
             status,
             certificate.envelope,
         ):
@@ -165,8 +155,7 @@ class Publisher:
             version=max(now, last.version + 1 if last is not None else 1),
             issued_at=now,
             base_url=base_url,
-            staging=staging,
-            status="active" if wanted is not None else "retired",
+            status=status,
         )
         await self._repo.keep_own_record(record.encode())
         return record

@@ -37,8 +37,8 @@ class Outbound:
 
     ``tls`` gives the context that decides whom to trust; ``allow_private`` lets it dial addresses that are
     not public and speak plain HTTP (labs). ``source`` is the address of this machine that it connects from,
-    empty where the system chooses. ``left`` is told whenever a connection ends: what went over it is in memory
-    that is free from then on.
+    empty where the system chooses. ``left`` is told whenever a connection ends: what went over it is then in
+    memory that is free.
     """
 
     def __init__(

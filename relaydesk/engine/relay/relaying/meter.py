@@ -22,6 +22,8 @@ def month_of(wall_ms: int) -> int:
 class RelayMeter:
     """`add` counts, `save` writes down. A clock that is set back finds what its month had used."""
 
+    name = "relay meter"
+
     def __init__(self, clock: Clock, repo: RelayMeterRepo) -> None:
         self._clock = clock
         self._repo = repo

@@ -12,7 +12,7 @@ from aiohttp import web
 from relaydesk.core.relay.address import decode_address
 from relaydesk.core.relay.directory.source import Source
 from relaydesk.engine.relay.directory.keeper import Keeper
-from relaydesk.engine.relay.directory.publisher import FIRST_BACK_OFF_S, Publisher, Wanted
+from relaydesk.engine.relay.directory.publisher import FIRST_BACK_OFF_S, Publisher
 from relaydesk.engine.relay.directory.shelf import Shelf
 from relaydesk.engine.relay.identity import Identity
 from relaydesk.engine.tasks import cancel_and_wait, spawn
@@ -49,7 +49,7 @@ class Own:
 
         self.node.key = Ed25519PrivateKey.from_private_bytes(self.identity.seed)
         self.node.signing, self.node.owner = self.identity.signing_addr, self.identity.owner_addr
-        self.wanted: Wanted | None = None
+        self.wanted = ""
 
     def publisher(self, here: Side) -> Publisher:
         told = lambda: here.changes.append("publisher")  # noqa: E731
@@ -70,7 +70,7 @@ class Own:
 async def own(tmp_path: Path) -> AsyncIterator[Own]:
     made = Own(tmp_path / "own", FakeClock(NOW * 1000))
     await made.node.start()
-    made.wanted = Wanted(made.node.base_url)
+    made.wanted = made.node.base_url
     yield made
     await made.node.stop()
 
@@ -115,7 +115,7 @@ async def test_changes_are_published_with_higher_versions(tmp_path: Path, own: O
         admit(shelf, own)
         await keeper.sign()
         versions = []
-        for wanted in (own.wanted, Wanted(own.node.base_url, staging=True), own.wanted, None):
+        for wanted in (own.wanted, "", own.wanted, ""):
             # Each time after a restart: the last version is on the disk.
             async with side(tmp_path, source) as here:
                 own.wanted = wanted
@@ -127,7 +127,6 @@ async def test_changes_are_published_with_higher_versions(tmp_path: Path, own: O
                 (record,) = found.records
                 versions.append(record.version)
                 assert record.status == ("active" if wanted else "retired")
-                assert record.staging == (wanted is not None and wanted.staging)
                 assert len(here.book.nodes()) == (1 if wanted else 0)
         assert versions == sorted(set(versions))
 
@@ -157,7 +156,7 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path, own: Own) -> None:
             assert "cannot be reached from outside" in here.standing_alerts()["record_refused"]
     async with side(tmp_path) as here:
         assert "RELAY_DIRECTORIES" in own.publisher(here).unpublished()
-        own.wanted = None
+        own.wanted = ""
         assert "RELAY_PUBLIC_URL" in own.publisher(here).unpublished()
 
 
@@ -197,7 +196,7 @@ async def test_it_runs_and_wakes(tmp_path: Path, own: Own) -> None:
         admit(shelf, own)
         await keeper.sign()
         async with side(tmp_path, source) as here:
-            wanted, own.wanted = own.wanted, None
+            wanted, own.wanted = own.wanted, ""
             publisher = own.publisher(here)
             running = spawn(publisher.run(), name="publisher")
             await asyncio.sleep(0.05)
