@@ -57,7 +57,7 @@ class _Place:
 
 
 class Publisher:
-    """Run it as a service. ``wanted`` is the base URL to be known by, empty for none; `changed` is to be told.
+    """Run it as a service. ``wanted`` is the base URL to be known by, empty for none; tell `changed` of it.
 
     A record is kept before it is shown, so that no version is given twice. ``sleep`` is for tests.
     """
